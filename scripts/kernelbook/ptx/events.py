@@ -21,6 +21,20 @@ WARP = 32
 
 
 @dataclass(frozen=True)
+class Allocation:
+    """A named range of addresses: an argument array, a module variable or a shared variable."""
+
+    name: str
+    base: int  # first byte: global position, or offset in the block's shared window
+    size: int  # bytes
+    element_bytes: int
+
+    def element(self, address: int) -> str:
+        """``name[index]`` of the element that holds a byte address."""
+        return f"{self.name}[{(address - self.base) // self.element_bytes}]"
+
+
+@dataclass(frozen=True)
 class Launch:
     """One kernel launch: shapes are (x, y, z)."""
 
@@ -28,6 +42,8 @@ class Launch:
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     shared_bytes: int  # static + dynamic shared memory of a block
+    arrays: tuple[Allocation, ...] = ()  # global memory: arguments and module variables
+    shared: tuple[Allocation, ...] = ()  # shared variables; dynamic shared memory comes last
 
 
 @dataclass(frozen=True)
@@ -65,6 +81,18 @@ class Event:
     ``address_key``: equal keys (not None) with equal ``active`` arrays promise that the base
     register still held the very same values, so per-warp address patterns can be cached;
     ``offset`` is the instruction's immediate offset, already included in ``address``.
+
+    ``space`` is where the addresses lie: "global", "shared", "local", "const" or "param", also for
+    generic instructions; one that touches two spaces gives one event for each, with ``active``
+    restricted to its lanes. ``cp.async`` gives a "global" read, then a "shared" write, both when it
+    is issued (the bytes land at the wait). Such further events of one executed instruction have
+    ``part`` 1, 2, ...: count the instruction itself at ``part`` 0 only.
+
+    ``access`` is "read", "write" or "atomic" for memory instructions (``red`` is "atomic").
+
+    Barriers: the event of ``bar``/``barrier`` comes when lanes arrive; ``on_barrier`` when the
+    barrier completes. ``bar.warp.sync`` and other warp-synchronous instructions give their event when
+    all the lanes of their mask have come; ``active`` is those lanes.
     """
 
     batch: Batch
@@ -75,6 +103,9 @@ class Event:
     size: int = 0  # bytes one lane accesses: element size times vector length
     address_key: tuple[int, int] | None = None
     offset: int = 0
+    space: str | None = None
+    part: int = 0
+    access: str = ""
 
 
 class Observer(Protocol):
