@@ -1,0 +1,222 @@
+"""Article 01: vector addition, and the matrix product without and with tiles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kernelbook.experiment import (
+    Arrays,
+    Buffer,
+    Cpu,
+    Dim,
+    Experiment,
+    Kernel,
+    Library,
+    Shape,
+    Target,
+    Text,
+    Tolerance,
+    Transfer,
+    Variant,
+    ceil_div,
+)
+
+
+def text(both: str) -> Text:
+    return Text(both, both)
+
+
+# ---- vector addition -----------------------------------------------------------------------
+
+
+def add_reference(xp: Any, inputs: Arrays, shape: Shape) -> Arrays:
+    return {"c": inputs["a"].astype(xp.float64) + inputs["b"].astype(xp.float64)}
+
+
+def add_cpu(inputs: Arrays, shape: Shape) -> Arrays:
+    return {"c": np.add(inputs["a"], inputs["b"])}
+
+
+def add_wide(vectors: int, streaming: bool, threads: int = 256) -> Kernel:
+    per_block = threads * 4 * vectors
+    hint = "，流式" if streaming else ""
+    return Kernel(
+        name=f"vector_add_float4x{vectors}" + ("_streaming" if streaming else ""),
+        source="vector_add_wide.cu",
+        entry="vector_add_wide",
+        args=("a", "b", "c", "n"),
+        grid=lambda s, t: (ceil_div(s["n"], per_block), 1, 1),
+        block=lambda s, t: (threads, 1, 1),
+        macros={"VECTORS": vectors, "STREAMING": int(streaming)},
+        title=Text(
+            f"每线程 {vectors} 个 float4{hint}",
+            f"{vectors} float4 a thread" + (", streaming" if streaming else ""),
+        ),
+    )
+
+
+vector_add = Kernel(
+    name="vector_add",
+    source="vector_add.cu",
+    entry="vector_add",
+    args=("a", "b", "c", "n"),
+    grid=lambda s, t: (ceil_div(s["n"], 256), 1, 1),
+    block=lambda s, t: (256, 1, 1),
+    title=Text("每线程一个元素", "one element a thread"),
+)
+
+VECTOR_ADD = Experiment(
+    name="vector_add_64m",
+    title=Text("向量加法，6710 万个元素", "Vector addition, 67.1 million elements"),
+    shape={"n": 2**26},
+    emulator_shape={"n": 2**16},
+    ragged=tuple({"n": n} for n in (1, 31, 257, 1003, 4097, 100_001)),
+    buffers=(
+        Buffer("a", "in", lambda s: (s["n"],)),
+        Buffer("b", "in", lambda s: (s["n"],)),
+        Buffer("c", "out", lambda s: (s["n"],)),
+    ),
+    reference=add_reference,
+    flops=lambda s: s["n"],
+    tolerance=Tolerance(relative=2.0**-24, absolute=1e-30),  # one correctly rounded addition
+    variants=(
+        vector_add,
+        add_wide(1, False),
+        add_wide(2, False),
+        add_wide(4, False),
+        add_wide(1, True),
+        add_wide(2, True),
+        add_wide(4, True),
+        Library(
+            "device_copy",
+            "device_copy",
+            Text("显存内拷贝（cudaMemcpyAsync）", "device-to-device copy (cudaMemcpyAsync)"),
+            note=Text("总搬运字节数与向量加法相同", "moves as many bytes in all as the addition"),
+            flops=lambda s: 0,
+            bytes_read=lambda s: s["n"] * 6,
+            bytes_written=lambda s: s["n"] * 6,
+        ),
+        Library("cupy_add", "cupy_add", text("CuPy `a + b`")),
+        Cpu("numpy_add", add_cpu, Text("NumPy `np.add`（单线程）", "NumPy `np.add` (one thread)")),
+        Transfer("h2d_pageable", "h2d", False, Text("主机→显卡，可分页", "host to GPU, pageable")),
+        Transfer("h2d_pinned", "h2d", True, Text("主机→显卡，锁页", "host to GPU, pinned")),
+        Transfer("d2h_pageable", "d2h", False, Text("显卡→主机，可分页", "GPU to host, pageable")),
+        Transfer("d2h_pinned", "d2h", True, Text("显卡→主机，锁页", "GPU to host, pinned")),
+    ),
+    bound="memory",
+)
+
+
+# ---- matrix product: A is m x n, B is n x k, C is m x k ------------------------------------
+
+
+def gemm_reference(xp: Any, inputs: Arrays, shape: Shape) -> Arrays:
+    return {"c": inputs["a"].astype(xp.float64) @ inputs["b"].astype(xp.float64)}
+
+
+def gemm_cpu(inputs: Arrays, shape: Shape) -> Arrays:
+    return {"c": inputs["a"] @ inputs["b"]}
+
+
+def naive(width: int, height: int) -> Kernel:
+    def grid(s: Shape, t: Target) -> Dim:
+        return ceil_div(s["k"], width), ceil_div(s["m"], height), 1
+
+    published = (width, height) == (16, 16)
+    return Kernel(
+        name="matrix_mul_naive" if published else f"matrix_mul_naive_{width}x{height}",
+        source="matrix_mul_naive.cu",
+        entry="matrix_mul_naive",
+        args=("a", "b", "c", "m", "n", "k"),
+        grid=grid,
+        block=lambda s, t: (width, height, 1),
+        title=Text(f"朴素，{width}×{height} 线程", f"naive, {width}×{height} threads"),
+    )
+
+
+def tiled(tile: int) -> Kernel:
+    def grid(s: Shape, t: Target) -> Dim:
+        return ceil_div(s["k"], tile), ceil_div(s["m"], tile), 1
+
+    return Kernel(
+        name="matrix_mul_tiled" if tile == 32 else f"matrix_mul_tiled_{tile}",
+        source="matrix_mul_tiled.cu",
+        entry="matrix_mul_tiled",
+        args=("a", "b", "c", "m", "n", "k"),
+        grid=grid,
+        block=lambda s, t: (tile, tile, 1),
+        macros={"TILE_WIDTH": tile},
+        title=Text(
+            f"分块，{tile}×{tile} tile，{tile * tile} 线程",
+            f"tiled, {tile}×{tile} tile, {tile * tile} threads",
+        ),
+    )
+
+
+def tiled_rows(rows: int) -> Kernel:
+    return Kernel(
+        name=f"matrix_mul_tiled_32x{rows}",
+        source="matrix_mul_tiled_rows.cu",
+        entry="matrix_mul_tiled_rows",
+        args=("a", "b", "c", "m", "n", "k"),
+        grid=lambda s, t: (ceil_div(s["k"], 32), ceil_div(s["m"], 32), 1),
+        block=lambda s, t: (32, rows, 1),
+        macros={"BLOCK_ROWS": rows},
+        title=Text(
+            f"分块，32×32 tile，{32 * rows} 线程", f"tiled, 32×32 tile, {32 * rows} threads"
+        ),
+    )
+
+
+def gemm(size: int, kernels: tuple[Kernel, ...], cpu: bool) -> Experiment:
+    baselines: tuple[Variant, ...] = (
+        Library(
+            "cublas_sgemm",
+            "cublas_sgemm",
+            text("cuBLAS SGEMM"),
+            note=Text("FP32，FMA 单元，TF32 关闭", "FP32 on the FMA units, TF32 off"),
+        ),
+    )
+    if cpu:
+        baselines += (
+            Cpu("numpy_matmul", gemm_cpu, Text("NumPy `a @ b`（BLAS）", "NumPy `a @ b` (BLAS)")),
+        )
+    return Experiment(
+        name=f"gemm_{size}",
+        title=Text(f"矩阵乘法，{size}×{size}×{size}", f"Matrix product, {size}×{size}×{size}"),
+        shape={"m": size, "n": size, "k": size},
+        emulator_shape={"m": 256, "n": 256, "k": 256},
+        ragged=(
+            {"m": 1, "n": 1, "k": 1},
+            {"m": 33, "n": 7, "k": 257},
+            {"m": 100, "n": 65, "k": 31},
+            {"m": 16, "n": 130, "k": 48},
+        ),
+        buffers=(
+            Buffer("a", "in", lambda s: (s["m"], s["n"])),
+            Buffer("b", "in", lambda s: (s["n"], s["k"])),
+            Buffer("c", "out", lambda s: (s["m"], s["k"])),
+        ),
+        reference=gemm_reference,
+        flops=lambda s: 2 * s["m"] * s["n"] * s["k"],
+        # |error| of a length-n dot product of values in [-1, 1) grows like sqrt(n) of half an ulp.
+        tolerance=Tolerance(
+            relative=2.0**-22, absolute=2.0**-22, scale=lambda s: 4.0 + float(s["n"]) ** 0.5
+        ),
+        variants=(*kernels, *baselines),
+        bound="compute",
+    )
+
+
+MAIN = (naive(16, 16), tiled(32))
+SHAPES = (naive(16, 16), naive(32, 8), naive(8, 32), tiled(32), tiled(16), tiled(8))
+
+EXPERIMENTS = [
+    VECTOR_ADD,
+    gemm(1024, (*SHAPES, tiled_rows(16), tiled_rows(8)), cpu=True),
+    gemm(2048, MAIN, cpu=False),
+    gemm(4096, (*SHAPES, tiled_rows(16), tiled_rows(8)), cpu=False),
+    gemm(8192, MAIN, cpu=False),
+]

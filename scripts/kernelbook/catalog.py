@@ -1,0 +1,149 @@
+"""Finds kernels/NN_chapter/experiments.py and filters experiments by name."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from .errors import ExperimentError, KernelbookError, UsageError
+from .experiment import Experiment, Kernel
+
+_CHAPTER = re.compile(r"^\d\d_\w+$")
+
+
+@dataclass(frozen=True)
+class Selection:
+    """An experiment and the variants of it that are asked for, in the author's order."""
+
+    experiment: Experiment
+    variants: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """All experiments of the tree, by chapter and then in the author's order."""
+
+    root: Path
+    experiments: tuple[Experiment, ...]
+
+    @property
+    def chapters(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(e.chapter for e in self.experiments))
+
+    def experiment(self, name: str) -> Experiment:
+        """The experiment of this name; raises UsageError with the nearest name."""
+        for experiment in self.experiments:
+            if experiment.name == name:
+                return experiment
+        raise UsageError(f"there is no experiment {name!r}", hint=_nearest(name, self._names()))
+
+    def of_chapter(self, chapter: str) -> tuple[Experiment, ...]:
+        return tuple(e for e in self.experiments if e.chapter == chapter)
+
+    def sources(self) -> tuple[Path, ...]:
+        """Every .cu of the tree's chapters, sorted."""
+        return tuple(sorted(self.root.glob("kernels/[0-9][0-9]_*/**/*.cu")))
+
+    def select(self, patterns: Sequence[str]) -> tuple[Selection, ...]:
+        """What the patterns name: chapters (all or by number), experiments or variants.
+
+        A pattern may hold ``*`` and ``?``; ``EXPERIMENT/VARIANT`` narrows to one row. Without
+        patterns, everything. Raises UsageError for a pattern that names nothing.
+        """
+        chosen: dict[str, set[str]] = {}
+        for pattern in patterns or ["*"]:
+            hits = list(self._hits(pattern))
+            if not hits:
+                raise UsageError(
+                    f"{pattern!r} names no chapter, experiment or variant",
+                    hint=_nearest(pattern, self._names()),
+                )
+            for experiment, variant in hits:
+                chosen.setdefault(experiment, set()).add(variant)
+        return tuple(
+            Selection(e, tuple(v.name for v in e.variants if v.name in chosen[e.name]))
+            for e in self.experiments
+            if e.name in chosen
+        )
+
+    def _hits(self, pattern: str) -> Iterable[tuple[str, str]]:
+        for e in self.experiments:
+            whole = any(
+                fnmatchcase(name, pattern) for name in (e.name, e.chapter, e.chapter.split("_")[0])
+            )
+            for v in e.variants:
+                if (
+                    whole
+                    or fnmatchcase(v.name, pattern)
+                    or fnmatchcase(f"{e.name}/{v.name}", pattern)
+                ):
+                    yield e.name, v.name
+
+    def _names(self) -> list[str]:
+        names = [*self.chapters, *(e.name for e in self.experiments)]
+        return names + sorted({v.name for e in self.experiments for v in e.variants})
+
+
+def load(root: Path) -> Catalog:
+    """Import every chapter's experiments.py under ``root``; raises ExperimentError."""
+    found: list[Experiment] = []
+    for file in sorted(root.glob("kernels/*/experiments.py")):
+        if not _CHAPTER.match(file.parent.name):
+            raise ExperimentError("a chapter's folder is named NN_name", file=file)
+        for experiment in _load_chapter(file):
+            if any(e.name == experiment.name for e in found):
+                raise ExperimentError(f"experiment {experiment.name!r} exists twice", file=file)
+            found.append(experiment)
+    if not found:
+        raise ExperimentError("no kernels/NN_chapter/experiments.py found", file=root / "kernels")
+    return Catalog(root, tuple(found))
+
+
+def _load_chapter(file: Path) -> Iterable[Experiment]:
+    name = f"kernelbook_chapter_{file.parent.name}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise ExperimentError("cannot be imported", file=file)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except KernelbookError as error:
+        raise ExperimentError(error.what, file=file, hint=error.hint) from error
+    except Exception as error:
+        raise ExperimentError(
+            f"{type(error).__name__}: {error}", file=file, line=_line_in(error, file)
+        ) from error
+    for experiment in getattr(module, "EXPERIMENTS", ()):
+        placed = replace(experiment, chapter=file.parent.name, folder=file.parent)
+        for kernel in placed.kernels:
+            _check_source(placed, kernel, file)
+        yield placed
+
+
+def _check_source(experiment: Experiment, kernel: Kernel, file: Path) -> None:
+    source = experiment.folder / kernel.source
+    if not source.is_file():
+        raise ExperimentError(f"{experiment.name}/{kernel.name}: no file {source}", file=file)
+
+
+def _line_in(error: BaseException, file: Path) -> int | None:
+    if isinstance(error, SyntaxError) and error.filename == str(file):
+        return error.lineno
+    line, trace = None, error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(file):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+def _nearest(name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name.strip("*?"), known, n=1, cutoff=0.3)
+    return f"did you mean {near[0]!r}?" if near else "known: " + ", ".join(known[:12])

@@ -1,0 +1,232 @@
+"""The author's vocabulary: what `kernels/NN_chapter/experiments.py` is written in.
+
+An experiment is one problem; its variants (kernels, library, CPU and transfer baselines) are rows
+of one table. Nothing here knows how anything is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from .errors import ExperimentError
+
+Shape = Mapping[str, int]
+Dim = tuple[int, int, int]
+Arrays = Mapping[str, Any]  # NumPy or CuPy arrays by buffer name
+SCALAR_TYPES = {"int32": "int", "int64": "long long", "float32": "float"}
+
+
+@dataclass(frozen=True)
+class Text:
+    """The same words in both languages of the site."""
+
+    zh: str
+    en: str
+
+    def of(self, language: str) -> str:
+        return self.zh if language == "zh" else self.en
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a launch shape may depend on. The emulator uses the reference device's values."""
+
+    sms: int
+    max_threads_per_sm: int
+    l2_bytes: int
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """An array of the problem. ``dims`` gives its shape; inputs are uniform in [low, high)."""
+
+    name: str
+    role: Literal["in", "out", "inout"]
+    dims: Callable[[Shape], tuple[int, ...]]
+    dtype: str = "float32"
+    low: float = -1.0
+    high: float = 1.0
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """An element passes where |out - ref| <= absolute + relative * |ref|, NaN never.
+
+    ``scale`` multiplies both for a given shape (e.g. sqrt of the reduction length).
+    """
+
+    relative: float
+    absolute: float
+    scale: Callable[[Shape], float] = lambda shape: 1.0
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel of this project, one row.
+
+    ``source`` is a file name in the chapter's folder; ``args`` names buffers and shape entries in
+    the order of the parameters; shape entries are passed as int32 unless ``scalars`` says else.
+    ``grid`` and ``block`` may depend on the shape and on the target.
+    """
+
+    name: str
+    source: str
+    entry: str
+    args: tuple[str, ...]
+    grid: Callable[[Shape, Target], Dim]
+    block: Callable[[Shape, Target], Dim]
+    title: Text
+    macros: Mapping[str, int | str] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    dynamic_shared: Callable[[Shape], int] = lambda shape: 0
+    scalars: Mapping[str, str] = field(default_factory=dict)
+    min_cc: tuple[int, int] = (7, 5)
+    gpu_only: str = ""  # why the emulator does not run it, "" if it does
+    kind: Literal["kernel"] = "kernel"
+
+
+@dataclass(frozen=True)
+class Library:
+    """A vendor routine as baseline: ``routine`` names an entry of the gpu room's registry."""
+
+    name: str
+    routine: str
+    title: Text
+    note: Text = Text("", "")
+    flops: Callable[[Shape], int] | None = None  # None: the experiment's own model
+    bytes_read: Callable[[Shape], int] | None = None
+    bytes_written: Callable[[Shape], int] | None = None
+    kind: Literal["library"] = "library"
+
+
+@dataclass(frozen=True)
+class Cpu:
+    """A CPU baseline: ``run(inputs, shape)`` returns the outputs by name."""
+
+    name: str
+    run: Callable[[Arrays, Shape], Arrays]
+    title: Text
+    note: Text = Text("", "")
+    kind: Literal["cpu"] = "cpu"
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """Host-device copies of the problem's inputs (h2d) or outputs (d2h)."""
+
+    name: str
+    direction: Literal["h2d", "d2h"]
+    pinned: bool
+    title: Text
+    kind: Literal["transfer"] = "transfer"
+
+
+Variant = Kernel | Library | Cpu | Transfer
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One problem at one size, with everything that is compared on it.
+
+    ``shape`` is measured on a GPU, ``emulator_shape`` executed by the emulator, ``ragged`` are
+    further shapes every kernel is verified on. ``reference(xp, inputs, shape)`` returns fp64
+    outputs by name, with ``xp`` NumPy or CuPy. The FLOP and byte model counts compulsory work:
+    every input read once, every output written once.
+    """
+
+    name: str
+    title: Text
+    shape: Shape
+    emulator_shape: Shape
+    ragged: tuple[Shape, ...]
+    buffers: tuple[Buffer, ...]
+    reference: Callable[[Any, Arrays, Shape], Arrays]
+    flops: Callable[[Shape], int]
+    tolerance: Tolerance
+    variants: tuple[Variant, ...]
+    dtype: str = "float32"
+    seed: int = 1
+    bound: Literal["memory", "compute"] = "memory"  # which rate a table shows first
+    chapter: str = ""  # set by the catalog: the folder's name
+    folder: Path = Path()  # set by the catalog
+
+    def __post_init__(self) -> None:
+        names = [v.name for v in self.variants]
+        buffers = {b.name for b in self.buffers}
+        if len(set(names)) != len(names):
+            raise ExperimentError(f"experiment {self.name!r} has two variants of one name")
+        for kernel in self.kernels:
+            for arg in kernel.args:
+                if arg not in buffers and arg not in self.shape:
+                    raise ExperimentError(
+                        f"kernel {kernel.name!r} of {self.name!r} takes {arg!r}, which is neither "
+                        "a buffer nor an entry of the shape"
+                    )
+        for other in (self.emulator_shape, *self.ragged):
+            if set(other) != set(self.shape):
+                raise ExperimentError(f"experiment {self.name!r} has shapes of different entries")
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        return tuple(v for v in self.variants if isinstance(v, Kernel))
+
+    @property
+    def inputs(self) -> tuple[Buffer, ...]:
+        return tuple(b for b in self.buffers if b.role != "out")
+
+    @property
+    def outputs(self) -> tuple[Buffer, ...]:
+        return tuple(b for b in self.buffers if b.role != "in")
+
+    def variant(self, name: str) -> Variant:
+        """The variant of this name; raises ExperimentError."""
+        for variant in self.variants:
+            if variant.name == name:
+                return variant
+        raise ExperimentError(f"experiment {self.name!r} has no variant {name!r}")
+
+    def bytes_read(self, shape: Shape) -> int:
+        """Compulsory bytes read: every input once."""
+        return sum(buffer_bytes(b, shape) for b in self.inputs)
+
+    def bytes_written(self, shape: Shape) -> int:
+        """Compulsory bytes written: every output once."""
+        return sum(buffer_bytes(b, shape) for b in self.outputs)
+
+
+ITEM_BYTES = {
+    "float64": 8, "int64": 8, "uint64": 8,
+    "float32": 4, "int32": 4, "uint32": 4,
+    "float16": 2, "int16": 2, "uint16": 2,
+    "int8": 1, "uint8": 1,
+}  # fmt: skip
+
+
+def buffer_bytes(buffer: Buffer, shape: Shape) -> int:
+    """Size of a buffer in bytes at this shape."""
+    count = 1
+    for n in buffer.dims(shape):
+        count *= n
+    return count * ITEM_BYTES[buffer.dtype]
+
+
+def ceil_div(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+def model(experiment: Experiment, variant: Variant, shape: Shape) -> tuple[int, int, int]:
+    """(FLOP, bytes read, bytes written) of a variant at a shape, by the author's model."""
+    if isinstance(variant, Transfer):
+        moved = experiment.inputs if variant.direction == "h2d" else experiment.outputs
+        size = sum(buffer_bytes(b, shape) for b in moved)
+        return 0, size, size
+    flops = experiment.flops(shape)
+    read, written = experiment.bytes_read(shape), experiment.bytes_written(shape)
+    if isinstance(variant, Library):
+        flops = variant.flops(shape) if variant.flops else flops
+        read = variant.bytes_read(shape) if variant.bytes_read else read
+        written = variant.bytes_written(shape) if variant.bytes_written else written
+    return flops, read, written

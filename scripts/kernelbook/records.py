@@ -1,0 +1,249 @@
+"""What is stored: one record is one experiment at one shape from one run, baselines included.
+
+    results/data/compiled/EXPERIMENT.json
+    results/data/counted/EXPERIMENT.json
+    results/data/measured/DEVICE/EXPERIMENT.json
+    results/data/cited/DEVICE/EXPERIMENT.json
+    results/local/DEVICE/EXPERIMENT.json        a reader's own measurements, not committed
+
+Rates and ratios are never stored: they are computed when rendered (report/rows.py).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from . import codec
+from .errors import RecordError
+
+SCHEMA = 1
+METHOD_VERSION = 1  # raise only when a measured number's meaning changes
+Evidence = Literal["compiled", "counted", "measured", "cited"]
+Status = Literal["ok", "failed", "skipped", "not built"]
+_SLUG = re.compile(r"^[a-z0-9][a-z0-9._-]{0,79}$")
+_NAME = re.compile(r"^[A-Za-z0-9][\w.-]{0,79}$")
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """The card a record was measured on, as the driver names it."""
+
+    name: str
+    slug: str
+    cc: tuple[int, int]
+    sms: int
+    l2_bytes: int
+    memory_bytes: int
+    memory_clock_mhz: float
+    memory_bus_bits: int
+    sm_clock_max_mhz: float
+    power_limit_w: float | None
+    ecc: bool | None
+    mig: bool | None
+    driver: str
+    cuda: str
+    cupy: str
+
+
+@dataclass(frozen=True)
+class Compilation:
+    """One kernel compiled for one architecture. Bytes a thread; shared memory a block."""
+
+    arch: str
+    options: tuple[str, ...]
+    nvrtc: str
+    ptx_hash: str
+    registers: int
+    shared_bytes: int
+    spill_store_bytes: int
+    spill_load_bytes: int
+    stack_bytes: int
+    blocks_per_sm: int
+    occupancy: float  # theoretical, 0 to 1
+    occupancy_limit: str
+    key: str  # staleness key under which this was compiled
+
+
+@dataclass(frozen=True)
+class Verification:
+    """One comparison with the fp64 reference."""
+
+    shape: Mapping[str, int]
+    passed: bool
+    max_error: float  # largest |out - ref|
+    worst_ratio: float  # largest |out - ref| / allowed; passes up to 1
+    rms_error: float
+    reason: str = ""  # what is wrong, "" where passed
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Raw samples with their statistics, times in µs."""
+
+    cache: Literal["cold", "warm"]
+    method: Literal["event", "graph", "host"]
+    flush: str  # how L2 was flushed between samples, "" where it was not
+    launches_per_sample: int
+    samples_us: tuple[float, ...]
+    median_us: float
+    q1_us: float
+    q3_us: float
+    min_us: float
+    ci_low_us: float  # 95 % interval of the median, by order statistics
+    ci_high_us: float
+    outliers: int
+    stop: str  # why sampling stopped
+    sm_clock_mhz: float | None = None  # median over the run
+    memory_clock_mhz: float | None = None
+    power_w: float | None = None
+    temperature_c: float | None = None
+    throttle: str = ""  # reasons seen, "" for none
+    floor_us: float = 0.0  # the time below which a sample would have been refused
+
+
+@dataclass(frozen=True)
+class CitedValue:
+    """A figure as its author printed it."""
+
+    value: float
+    unit: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """One row: a variant of the experiment."""
+
+    variant: str
+    kind: Literal["kernel", "library", "cpu", "transfer"]
+    status: Status = "ok"
+    reason: str = ""  # why it failed, was skipped or not built
+    key: str = ""  # staleness key of this row
+    grid: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+    dynamic_shared: int = 0
+    flops: int = 0
+    bytes_read: int = 0
+    bytes_written: int = 0
+    compilations: tuple[Compilation, ...] = ()
+    verifications: tuple[Verification, ...] = ()
+    timings: tuple[Timing, ...] = ()
+    counts: Mapping[str, float] = field(default_factory=dict)  # by the emulator
+    lines: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # counts by source line
+    findings: tuple[str, ...] = ()  # what the emulator's checks say, one sentence each
+    counters: Mapping[str, float] = field(default_factory=dict)  # by ncu
+    cited: Mapping[str, CitedValue] = field(default_factory=dict)
+    note: Mapping[str, str] = field(default_factory=dict)  # by language
+
+
+@dataclass(frozen=True)
+class Citation:
+    """Who reported the figures of a cited record."""
+
+    author: str
+    title: str
+    place: str  # URL or bibliographic place
+    revision: str = ""
+    note: Mapping[str, str] = field(default_factory=dict)  # by language
+
+
+@dataclass(frozen=True)
+class Record:
+    """One experiment at one shape, from one run."""
+
+    schema: int
+    evidence: Evidence
+    chapter: str
+    experiment: str
+    shape: Mapping[str, int]
+    dtype: str
+    seed: int
+    results: tuple[Result, ...]
+    commit: str = ""
+    dirty: bool = False
+    date: str = ""  # ISO 8601, UTC
+    method_version: int = METHOD_VERSION
+    device: DeviceInfo | None = None
+    device_slug: str = ""  # cited records: the card the figures speak of
+    citation: Citation | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)  # facts of the run: threads, floor, host
+
+    def __post_init__(self) -> None:
+        if self.schema != SCHEMA:
+            raise RecordError(
+                f"has schema {self.schema}, this version reads schema {SCHEMA}",
+            )
+        if not _NAME.match(self.experiment) or not _NAME.match(self.chapter):
+            raise RecordError("has an experiment or chapter name that is no name")
+        if self.evidence == "measured" and self.device is None:
+            raise RecordError("is measured but names no device")
+        if self.evidence == "cited" and self.citation is None:
+            raise RecordError("is cited but names no author")
+        if self.slug and not _SLUG.match(self.slug):
+            raise RecordError(f"has a device slug {self.slug[:40]!r} that is no slug")
+        for result in self.results:
+            for timing in result.timings:
+                if timing.median_us <= 0 or min(timing.samples_us, default=1.0) <= 0:
+                    raise RecordError(f"{result.variant} has a time that is not positive")
+
+    @property
+    def slug(self) -> str:
+        return self.device.slug if self.device is not None else self.device_slug
+
+    def result(self, variant: str) -> Result | None:
+        return next((r for r in self.results if r.variant == variant), None)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A record and the file it lies in; ``local`` for a reader's own."""
+
+    record: Record
+    path: Path
+    local: bool
+
+
+def path_of(results: Path, record: Record, *, local: bool = False) -> Path:
+    """Where a record belongs under a results folder."""
+    name = f"{record.experiment}.json"
+    if local:
+        return results / "local" / (record.slug or record.evidence) / name
+    folder = results / "data" / record.evidence
+    return folder / record.slug / name if record.slug else folder / name
+
+
+def save(results: Path, record: Record, *, local: bool = False) -> Path:
+    """Write a record whole; raises RecordError where that is not possible."""
+    path = path_of(results, record, local=local)
+    codec.write_atomically(path, codec.to_json(record))
+    return path
+
+
+def load(path: Path) -> Record:
+    """Read one record; raises RecordError naming the file and what is wrong with it."""
+    return codec.from_file(Record, path)
+
+
+def load_all(results: Path) -> tuple[Stored, ...]:
+    """All records under a results folder, published first, in a fixed order.
+
+    Raises RecordError for the first file that is not a record or lies in a place not its own.
+    """
+    return tuple(_walk(results))
+
+
+def _walk(results: Path) -> Iterator[Stored]:
+    for local, folder in ((False, results / "data"), (True, results / "local")):
+        for path in sorted(folder.rglob("*.json")):
+            if not local and path.relative_to(folder).parts[0] not in (
+                "compiled", "counted", "measured", "cited",
+            ):  # fmt: skip
+                continue  # other committed data, e.g. counter comparisons
+            record = load(path)
+            if path != path_of(results, record, local=local):
+                what = " ".join(filter(None, (record.evidence, record.slug, record.experiment)))
+                raise RecordError(f"holds the record {what}, which belongs elsewhere", file=path)
+            yield Stored(record, path, local)

@@ -1,0 +1,1 @@
+"""From records to what is read: rows, results pages, charts and summary.csv."""
