@@ -35,9 +35,9 @@ def compile_kernel(
     if kernel.entry not in compiled.resources:
         known = ", ".join(compiled.resources) or "none"
         raise ExperimentError(
-            f"{experiment.name}/{kernel.name} launches {kernel.entry!r}, which is not a kernel here",
+            f"{experiment.name}/{kernel.name} launches {kernel.entry!r}, no kernel of this file",
             file=compiled.source,
-            hint=f'extern "C" kernels of this file: {known}',
+            hint=f'its extern "C" kernels: {known}',
         )
     return compiled
 
