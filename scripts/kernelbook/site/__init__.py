@@ -1,0 +1,1 @@
+"""The site: Markdown extensions that bind an article to sources and records."""

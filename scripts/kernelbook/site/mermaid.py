@@ -1,0 +1,239 @@
+"""```` ```mermaid ```` fences rendered to inline SVG while the site is built.
+
+mermaid runs inside QuickJS through mermaidx: the reader's browser gets no script. What the
+page gets is ``<figure class="kb-diagram">`` with one SVG, coloured by ``assets/diagram.css``.
+
+    ```mermaid caption="两次屏障各防什么"
+    sequenceDiagram
+        ...
+    ```
+
+The caption is shown under the diagram and is its accessible name; without one the name is
+the diagram's own ``accTitle`` or ``title``, else its labels. Diagram kinds are those whose
+every part ``diagram.css`` colours; another kind is refused rather than shown half styled.
+
+List ``pymdownx.superfences`` before this extension.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import re
+from functools import cache as once_per_process
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import markdown
+from markdown.extensions import Extension
+from mermaidx.engines.quickjs_engine import Engine, MermaidRenderError
+from pymdownx.superfences import SuperFencesCodeExtension
+
+from kernelbook.site import cache, svg
+from kernelbook.site.place import add_static_file, line_of, page_error
+from kernelbook.site.text_width import WideTextMeasurer
+
+STYLESHEET_URI = "assets/kernelbook/diagram.css"
+
+KINDS = {
+    "sequenceDiagram": "sequence",
+    "graph": "flowchart",
+    "flowchart": "flowchart",
+    "xychart-beta": "xychart",
+    "xychart": "xychart",
+    "stateDiagram-v2": "state",
+    "stateDiagram": "state",
+    "classDiagram": "class",
+}
+
+_CONFIG: dict[str, Any] = {
+    "htmlLabels": False,  # HTML labels are measured as text but drawn by rules SVG lacks
+    "securityLevel": "strict",
+    "suppressErrorRendering": True,
+    "flowchart": {
+        "htmlLabels": False,
+        "nodeSpacing": 36,
+        "rankSpacing": 44,
+        "padding": 12,
+        "wrappingWidth": 260,
+        "subGraphTitleMargin": {"top": 4, "bottom": 10},
+    },
+    "class": {"htmlLabels": False},
+    "state": {"htmlLabels": False},
+    "sequence": {
+        "mirrorActors": False,  # the same boxes again at the bottom say nothing new
+        "actorMargin": 36,
+        "width": 140,
+        "height": 44,
+        "messageMargin": 34,
+        "bottomMarginAdj": 4,
+        "diagramMarginX": 12,
+    },
+    "xyChart": {"width": 640, "height": 380, "titleFontSize": 17, "titlePadding": 12},
+    # What a diagram's own front matter may not change: the page decides it.
+    "secure": [
+        "secure", "securityLevel", "startOnLoad", "maxTextSize", "suppressErrorRendering",
+        "maxEdges", "theme", "themeVariables", "themeCSS", "fontFamily", "htmlLabels", "look",
+    ],
+}  # fmt: skip
+
+_ERROR_LINE = re.compile(r"on line (\d+)[.:]?")
+_UNQUOTED_AXIS = re.compile(r'^\s*[xy]-axis\s+(?!"[^"]*"\s*(?:$|-?\d|\[\s*"))[^"\n]*[^\x00-\x7f]')
+
+
+class MermaidExtension(Extension):
+    """Gives superfences the fence and numbers the diagrams of a page."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        self.config = {"cache": ["", "Folder for rendered diagrams; default .cache/kernelbook"]}
+        super().__init__(**kwargs)
+        self._used_ids: set[str] = set()
+
+    def extendMarkdown(self, md: markdown.Markdown) -> None:
+        md.registerExtension(self)
+        for extension in md.registeredExtensions:
+            if isinstance(extension, SuperFencesCodeExtension):
+                extension.extend_super_fences("mermaid", fence, validate, lambda _md: None)
+                return
+        raise page_error(md, "list pymdownx.superfences before kernelbook.site.mermaid")
+
+    def reset(self) -> None:
+        self._used_ids.clear()
+
+    @property
+    def cache_root(self) -> Path:
+        """Where rendered diagrams are kept."""
+        configured = str(self.getConfig("cache"))
+        return (Path(configured) if configured else cache.default_root()) / "mermaid"
+
+    def new_id(self, source: str) -> str:
+        """An id that no other diagram of the page has, the same in every build."""
+        base = name = "kbd-" + hashlib.sha256(source.encode()).hexdigest()[:8]
+        number = 1
+        while name in self._used_ids:
+            number += 1
+            name = f"{base}-{number}"
+        self._used_ids.add(name)
+        return name
+
+
+def validate(
+    language: str,
+    inputs: dict[str, str],
+    options: dict[str, Any],
+    attrs: dict[str, Any],
+    md: markdown.Markdown,
+) -> bool:
+    """superfences' validator: keeps ``caption``, refuses what nothing would read."""
+    for name, value in inputs.items():
+        if name != "caption":
+            raise page_error(
+                md,
+                f"a mermaid fence has no option {name!r}",
+                quoted=f'{name}="{value}"',
+                hint='only caption="…"',
+            )
+        options["caption"] = value
+    return True
+
+
+def fence(
+    src: str = "",
+    language: str = "",
+    options: dict[str, Any] | None = None,
+    md: markdown.Markdown | None = None,
+    **kwargs: Any,
+) -> str:
+    """superfences' formatter: the figure for the diagram ``src``.
+
+    Raises PageError, with the line of the article, when mermaid refuses the diagram.
+    """
+    assert md is not None
+    extension = next(e for e in md.registeredExtensions if isinstance(e, MermaidExtension))
+    source = src.strip("\n")
+    kind = _kind_of(md, source)
+    key = cache.key_of("mermaid", version("mermaidx"), svg.VERSION, repr(_CONFIG), source)
+    drawing = cache.cached(extension.cache_root, key, lambda: _render(md, source))
+    add_static_file(md, STYLESHEET_URI, stylesheet())
+    return _figure(drawing, kind, extension.new_id(source), (options or {}).get("caption", ""))
+
+
+def stylesheet() -> bytes:
+    """The style sheet that colours the diagrams, to be linked by every page."""
+    return (files("kernelbook.site") / "assets" / "diagram.css").read_bytes()
+
+
+def _figure(drawing: str, kind: str, name: str, caption: str) -> str:
+    drawing = drawing.replace(svg.ID_PLACEHOLDER, name)
+    if caption:
+        label = f'aria-label="{html.escape(caption)}"'
+        drawing = re.sub(r'aria-label="[^"]*"', lambda _: label, drawing, count=1)
+    shown = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
+    return (
+        f'<figure class="kb-diagram kb-diagram--{kind}" data-search-exclude>'
+        f'<div class="kb-diagram__scroll">{drawing}</div>{shown}</figure>'
+    )
+
+
+def _kind_of(md: markdown.Markdown, source: str) -> str:
+    """The kind of diagram, from the first word that is not front matter or a comment."""
+    body = re.sub(r"\A\s*---\n.*?\n---\s*\n", "", source, flags=re.DOTALL)
+    body = re.sub(r"%%\{.*?\}%%|^\s*%%.*$", "", body, flags=re.DOTALL | re.MULTILINE)
+    word = (body.split() or [""])[0].rstrip(";:")
+    if word in KINDS:
+        return KINDS[word]
+    raise page_error(
+        md,
+        f"no diagram begins with {word!r}" if word else "a mermaid fence is empty",
+        quoted=word or "```mermaid",
+        hint="use " + ", ".join(KINDS),
+    )
+
+
+def _render(md: markdown.Markdown, source: str) -> str:
+    try:
+        drawing = _engine().render_svg(source, "default", _CONFIG, None)
+    except MermaidRenderError as error:
+        raise _syntax_error(md, source, str(error)) from None
+    return svg.themed(drawing)
+
+
+def _syntax_error(md: markdown.Markdown, source: str, message: str) -> Exception:
+    """mermaid's complaint as one line that points into the article."""
+    lines = source.splitlines()
+    first = line_of(md, source)
+    for number, line in enumerate(lines):
+        if source.lstrip().startswith("xychart") and _UNQUOTED_AXIS.match(line):
+            return page_error(
+                md,
+                f"an axis label that is not plain ASCII needs double quotes: {line.strip()}",
+                line=None if first is None else first + number,
+            )
+    reported = _ERROR_LINE.search(message)
+    number = min(int(reported[1]), len(lines)) if reported else 1
+    summary = message.splitlines()[0].removeprefix("Error: ")
+    expected = re.search(r"got '([^']*)'", message)
+    summary = _ERROR_LINE.sub("", summary).strip(" .:")
+    return page_error(
+        md,
+        f"mermaid cannot read this diagram: {summary}"
+        + (f", unexpected {expected[1]}" if expected else "")
+        + f", at: {lines[number - 1].strip()}",
+        line=None if first is None else first + number - 1,
+    )
+
+
+@once_per_process
+def _engine() -> Engine:
+    """The one QuickJS engine of this process: loading mermaid costs half a second."""
+    engine = Engine()
+    engine.start()
+    engine._measurer = WideTextMeasurer()
+    return engine
+
+
+def makeExtension(**kwargs: Any) -> MermaidExtension:
+    """Python-Markdown's entry point."""
+    return MermaidExtension(**kwargs)
