@@ -12,7 +12,7 @@ import os
 import re
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,7 @@ class Compiled:
     ptx: str
     cubin: bytes
     resources: Mapping[str, Resources]
-    log: str
+    log: str = field(compare=False)  # holds compile times
 
     @property
     def ptx_hash(self) -> str:
@@ -114,7 +114,7 @@ def _nvrtc() -> Any:
     except (ImportError, RuntimeError, OSError) as error:
         raise DeviceError(
             f"the CUDA compiler NVRTC cannot be loaded: {error}",
-            hint="pip install -e '.[cuda12]', or use the CuPy wheel your machine already has",
+            hint="pip install -e .",
         ) from error
     return nvrtc
 
@@ -148,7 +148,7 @@ def _compile(source: Path, text: str, arch: str, flags: tuple[str, ...]) -> Comp
         except nvrtc.NVRTCError as error:
             log = nvrtc.getProgramLog(program)
             raise _compile_error(source, log or str(error)) from None
-        log = nvrtc.getProgramLog(program)
+        log = nvrtc.getProgramLog(program).rstrip("\0")
         ptx = _decode(nvrtc.getPTX(program))
         # CuPy drops the last byte of a cubin; without it the disassembler finds no code.
         cubin = nvrtc.getCUBIN(program) + b"\0"

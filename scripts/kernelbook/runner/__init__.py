@@ -1,0 +1,1 @@
+"""Runs what is asked for: compiles, counts without a GPU, measures with one, renders."""

@@ -1,0 +1,181 @@
+"""The command behind run_all.py: decides what to run, runs it, renders, and says how it went."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .. import catalog as catalogs
+from ..catalog import Catalog, Selection
+from ..devices import Sheets, sheets
+from ..errors import KernelbookError
+from ..records import load_all
+from ..report.check import problems
+from ..report.render import render
+from .compiling import compile_all
+from .counting import count_all
+from .listing import closing_table, list_everything
+from .options import Options, parse
+from .outcome import Outcome
+from .progress import Display
+from .provenance import provenance
+
+ROOT = Path(__file__).resolve().parents[3]
+INTERRUPTED = 130  # the shell's exit code for SIGINT
+
+
+def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
+    """Run the command; returns the exit code. Never raises for what a user can cause."""
+    display = Display()
+    with contextlib.suppress(ValueError):  # not in the main thread, e.g. in a test
+        signal.signal(signal.SIGTERM, _terminate)
+    try:
+        options = parse(root, arguments)
+        return _dispatch(options, display)
+    except KernelbookError as error:
+        display.problem(f"run_all: {error}")
+        return 2
+    except KeyboardInterrupt:
+        display.problem(
+            "run_all: interrupted; every file written so far is whole, and the next run takes up "
+            "what is missing"
+        )
+        return INTERRUPTED
+    except BrokenPipeError:
+        return 1
+
+
+def _terminate(signum: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+@dataclass
+class _Run:
+    """One run's inputs and what came of it so far."""
+
+    options: Options
+    display: Display
+    catalog: Catalog
+    sheets: Sheets
+    selections: tuple[Selection, ...]
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def stage(self, name: str, stage: Callable[[_Run], None]) -> None:
+        try:
+            stage(self)
+        except KernelbookError as error:
+            self.outcomes.append(Outcome(name, "", None, False, (str(error),)))
+
+
+def _dispatch(options: Options, display: Display) -> int:
+    run = _Run(
+        options,
+        display,
+        catalog := catalogs.load(options.root),
+        sheets(),
+        catalog.select(options.only),
+    )
+    if options.list_only:
+        list_everything(display, run.selections)
+        return 0
+    if options.check_only:
+        return _check(run)
+    if options.annotate:
+        from .annotate import annotate
+
+        display.say(annotate(catalog, run.sheets, options))
+        return 0
+    load_all(options.results)  # a broken record is named before an hour of work, not after it
+    if not options.render_only:
+        run.stage("compile", _compile)
+        device = _probe(run)
+        if device is None or options.count:
+            run.stage("count", _count)
+        if device is not None:
+            run.stage("measure", _measure)
+    _render(run)
+    return _close(run)
+
+
+def _probe(run: _Run) -> object | None:
+    """The GPU to measure on, or None; says in one line which."""
+    from ..gpu.device_info import probe
+
+    if not run.options.use_gpu:
+        run.display.say("GPU not used (--no-gpu): kernels are compiled, executed and counted here.")
+        return None
+    found = probe(run.options.device)
+    if isinstance(found, str):
+        run.display.say(f"{found}: kernels are compiled, executed and counted here.")
+        return None
+    run.display.say(f"Measuring on {found.name} (driver {found.driver}, CUDA {found.cuda}).")
+    return found
+
+
+def _compile(run: _Run) -> None:
+    options = run.options
+    with run.display.stage("compile", len(run.selections)) as stage:
+        for outcome in compile_all(
+            run.selections, run.sheets, options.results, options.cache, provenance(options.root),
+            stage, again=options.remeasure,
+        ):  # fmt: skip
+            run.outcomes.append(outcome)
+
+
+def _count(run: _Run) -> None:
+    options = run.options
+    with run.display.stage("count", len(run.selections)) as stage:
+        for outcome in count_all(
+            run.selections, run.sheets, options.results, options.cache, provenance(options.root),
+            stage, again=options.remeasure,
+        ):  # fmt: skip
+            run.outcomes.append(outcome)
+
+
+def _measure(run: _Run) -> None:
+    from .measure_stage import measure_all
+
+    with run.display.stage("measure", len(run.selections)) as stage:
+        run.outcomes.extend(measure_all(run.selections, run.options, stage))
+
+
+def _render(run: _Run) -> None:
+    options = run.options
+    done = render(options.root, options.results, run.catalog, run.sheets, charts=options.charts)
+    if done.written or done.removed:
+        run.display.say(
+            f"Rendered {len(done.written)} files in {options.results}"
+            + (f", removed {len(done.removed)}" if done.removed else "")
+        )
+    else:
+        run.display.say(f"Everything in {options.results} is current.")
+
+
+def _check(run: _Run) -> int:
+    found = problems(run.options.root, run.options.results, run.catalog, run.sheets)
+    for problem in found:
+        run.display.problem(str(problem))
+    if found:
+        run.display.problem(f"run_all: {len(found)} stale or missing; run scripts/run_all.py")
+        return 1
+    run.display.say("Every published number is current.")
+    return 0
+
+
+def _close(run: _Run) -> int:
+    closing_table(run.display, run.selections, run.outcomes)
+    failures = [f for outcome in run.outcomes for f in outcome.failures]
+    for failure in failures:
+        run.display.problem(failure)
+    if failures:
+        run.display.problem(f"run_all: {len(failures)} of what was asked for failed")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""The compile stage: every kernel for every architecture, in parallel, into compiled records."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+from ..catalog import Selection
+from ..devices import Sheets
+from ..errors import KernelbookError, RecordError
+from ..experiment import Experiment, Kernel
+from ..records import SCHEMA, Compilation, Record, Result, load, path_of, save
+from ..resources import compilation_of, compile_kernel
+from ..staleness import kernel_key, launch_of
+from .outcome import Outcome
+from .progress import Stage
+from .provenance import Provenance
+
+# One architecture of each generation a reader may own, the reference device's among them.
+ARCHITECTURES = ("sm_75", "sm_80", "sm_89", "sm_90", "sm_120")
+
+
+def architectures(kernel: Kernel, sheets: Sheets) -> tuple[str, ...]:
+    """The architectures a kernel is compiled for: all that have what it needs."""
+    wanted = sorted({*ARCHITECTURES, sheets.device(sheets.reference).arch.name}, key=_number)
+    return tuple(a for a in wanted if divmod(_number(a), 10) >= kernel.min_cc)
+
+
+def _number(arch: str) -> int:
+    return int(arch.removeprefix("sm_"))
+
+
+def compile_all(
+    selections: Sequence[Selection],
+    sheets: Sheets,
+    results: Path,
+    cache: Path,
+    provenance: Provenance,
+    stage: Stage,
+    *,
+    again: bool,
+) -> Iterator[Outcome]:
+    """Compile what is selected and write the records whose key, or whose content, changed.
+
+    Current records are left as they are unless ``again``; every kernel is still compiled (from the
+    cache where possible), so that a source that no longer compiles is found on every run.
+    """
+    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        jobs = {s.experiment.name: _submit(pool, s, sheets, cache) for s in selections}
+        for selection in selections:
+            yield _finish(
+                selection, jobs[selection.experiment.name], sheets, results, provenance, again
+            )
+            stage.step(selection.experiment.name)
+
+
+Jobs = dict[str, list[Future[Compilation]]]
+
+
+def _submit(pool: ThreadPoolExecutor, selection: Selection, sheets: Sheets, cache: Path) -> Jobs:
+    experiment = selection.experiment
+    target = sheets.device(sheets.reference).target
+
+    def compile_one(kernel: Kernel, arch: str) -> Compilation:
+        compiled = compile_kernel(experiment, kernel, arch, cache / "compile")
+        return compilation_of(experiment, kernel, compiled, experiment.shape, target)
+
+    return {
+        kernel.name: [
+            pool.submit(compile_one, kernel, arch) for arch in architectures(kernel, sheets)
+        ]
+        for kernel in experiment.kernels
+        if kernel.name in selection.variants
+    }
+
+
+def _finish(
+    selection: Selection,
+    jobs: Jobs,
+    sheets: Sheets,
+    results: Path,
+    provenance: Provenance,
+    again: bool,
+) -> Outcome:
+    experiment = selection.experiment
+    failures: list[str] = []
+    rows: dict[str, Result] = {}
+    for name, futures in jobs.items():
+        try:
+            rows[name] = _row(experiment, name, tuple(f.result() for f in futures), sheets)
+        except (KernelbookError, OSError) as error:
+            failures.append(f"{experiment.name}/{name}: {error}")
+            rows[name] = Result(name, "kernel", status="failed", reason=_portable(error))
+    record = Record(
+        schema=SCHEMA,
+        evidence="compiled",
+        chapter=experiment.chapter,
+        experiment=experiment.name,
+        shape=dict(experiment.shape),
+        dtype=experiment.dtype,
+        seed=experiment.seed,
+        results=(),
+        commit=provenance.commit,
+        dirty=provenance.dirty,
+        date=provenance.date,
+    )
+    old = existing(results, record)
+    kept = {r.variant: r for r in old.results} if old else {}
+    merged = tuple(
+        row
+        for kernel in experiment.kernels
+        if (row := rows.get(kernel.name, kept.get(kernel.name))) is not None
+    )
+    if old and not again and same_code(old.results, merged):
+        return Outcome("compile", experiment.name, old, False, tuple(failures))
+    record = replace(record, results=merged)
+    if merged:
+        save(results, record)
+    return Outcome("compile", experiment.name, record, True, tuple(failures))
+
+
+def same_code(old: Sequence[Result], new: Sequence[Result]) -> bool:
+    """Whether two sets of rows speak of the same code: variants, status and keys.
+
+    Another compiler version may give other registers under the same key; that alone does not
+    replace a published row.
+    """
+    return [_identity(r) for r in old] == [_identity(r) for r in new]
+
+
+def _identity(result: Result) -> tuple[object, ...]:
+    return result.variant, result.status, tuple((c.arch, c.key) for c in result.compilations)
+
+
+def existing(results: Path, record: Record) -> Record | None:
+    """The record that stands where this one would go, None where there is none.
+
+    Raises RecordError for a broken one: it is somebody's, so it is not overwritten unasked.
+    """
+    path = path_of(results, record)
+    return load(path) if path.is_file() else None
+
+
+def _row(
+    experiment: Experiment, name: str, compilations: tuple[Compilation, ...], sheets: Sheets
+) -> Result:
+    kernel = next(k for k in experiment.kernels if k.name == name)
+    target = sheets.device(sheets.reference).target
+    grid, block, dynamic = launch_of(kernel, experiment.shape, target)
+    if not compilations:
+        raise RecordError(f"{name} needs a newer architecture than any that is compiled for")
+    return Result(
+        variant=name,
+        kind="kernel",
+        key=kernel_key(experiment, kernel, compilations[-1].arch, experiment.shape, target),
+        grid=grid,
+        block=block,
+        dynamic_shared=dynamic,
+        compilations=compilations,
+    )
+
+
+def _portable(error: Exception) -> str:
+    """The sentence without this machine's paths, since records are published."""
+    if isinstance(error, KernelbookError) and error.file:
+        return f"{Path(error.file).name}:{error.line or 1}: {error.what}"
+    return str(error)

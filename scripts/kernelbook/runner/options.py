@@ -1,0 +1,100 @@
+"""What the command line can ask for, as one frozen value."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import UsageError
+
+EPILOG = """examples:
+  run_all.py                        everything this machine can do
+  run_all.py --list                 what there is
+  run_all.py --only 01_basics       one chapter; also an experiment, a variant, EXPERIMENT/VARIANT
+  run_all.py --no-gpu               compile and count, even where there is a GPU
+  run_all.py --check                exit 1 if a published number is stale or missing; runs nothing
+"""
+
+
+@dataclass(frozen=True)
+class Options:
+    """The parsed command line. ``results`` is absolute."""
+
+    root: Path
+    results: Path
+    only: tuple[str, ...]
+    list_only: bool
+    render_only: bool
+    check_only: bool
+    use_gpu: bool
+    device: int
+    quick: bool
+    charts: bool
+    remeasure: bool
+    publish: bool
+    count: bool
+    profile: bool
+    annotate: str
+
+    @property
+    def cache(self) -> Path:
+        return self.root / ".cache" / "kernelbook"
+
+
+def parse(root: Path, arguments: Sequence[str] | None) -> Options:
+    """Parse the command line; exits with argparse's message for an unknown option."""
+    parser = argparse.ArgumentParser(
+        prog="run_all.py",
+        description="Compile, verify and measure (with a GPU) or count (without one) every kernel; "
+        "write results/*.md, charts and summary.csv.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--list", action="store_true", help="list chapters, experiments and variants, run nothing")
+    add("--only", nargs="+", default=[], metavar="PATTERN", action="extend",
+        help="chapters, experiments or variants; * and ? match")  # fmt: skip
+    add("--no-gpu", action="store_true", help="compile and count only, even where there is a GPU")
+    add("--device", type=int, default=0, metavar="N", help="which GPU (default 0)")
+    add("--quick", action="store_true", help="fewer samples: a look, not a result")
+    add("--no-charts", action="store_true", help="do not draw charts")
+    add("--render", action="store_true", help="only render results/ from the records in the tree")
+    add("--check", action="store_true",
+        help="name what is stale or missing and exit 1 if anything is; run nothing")  # fmt: skip
+    add("--results", type=Path, default=root / "results", metavar="DIR",
+        help="folder of records and results (default: results/)")  # fmt: skip
+    add("--remeasure", action="store_true", help="take current records again, too")
+    add("--publish", action="store_true",
+        help="write measurements to results/data/ (ours) instead of results/local/")  # fmt: skip
+    add("--count", action="store_true", help="with a GPU: also execute and count on the emulator")
+    add("--profile", action="store_true", help="with a GPU: also read ncu's counters")
+    add("--annotate", default="", metavar="KERNEL",
+        help="print a kernel's source with its counts by line, run nothing else")  # fmt: skip
+    a = parser.parse_args(arguments)
+    modes = [n for n in ("list", "render", "check") if getattr(a, n)]
+    modes += ["annotate"] if a.annotate else []
+    if len(modes) > 1:
+        raise UsageError(f"--{modes[0]} and --{modes[1]} exclude each other")
+    if a.no_gpu and (a.publish or a.profile):
+        raise UsageError("--publish and --profile need a GPU, --no-gpu forbids one")
+    if a.quick and a.publish:
+        raise UsageError("--quick takes too few samples to publish")
+    return Options(
+        root=root,
+        results=a.results.expanduser().absolute(),
+        only=tuple(a.only),
+        list_only=a.list,
+        render_only=a.render,
+        check_only=a.check,
+        use_gpu=not a.no_gpu,
+        device=a.device,
+        quick=a.quick,
+        charts=not a.no_charts,
+        remeasure=a.remeasure,
+        publish=a.publish,
+        count=a.count,
+        profile=a.profile,
+        annotate=a.annotate,
+    )

@@ -1,0 +1,17 @@
+#!/usr/bin/env python3
+"""Compile, verify and measure or count every kernel, then render results/. See --help."""
+
+import sys
+
+try:
+    from kernelbook.runner.cli import main
+except ModuleNotFoundError as missing:
+    if missing.name and missing.name.startswith("kernelbook"):
+        raise
+    sys.exit(
+        f"run_all: this Python ({sys.executable}) lacks the module {missing.name!r}: "
+        "run `make run`, or `pip install -e .` in your own environment"
+    )
+
+if __name__ == "__main__":
+    sys.exit(main())
