@@ -1,0 +1,259 @@
+"""From a record's results to the lines of a table: cells, ratios, the best, reasons and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from ..errors import KernelbookError
+from ..experiment import Text
+from ..metrics import metric
+from ..quantities import Grade
+from ..records import Record, Result, Stored
+from .book import Book
+from .model import EMPTY, LOCAL, Cell, Header, Line, both
+from .rows import Row, anchor_of
+from .show import column_unit, convert, number, row_spread, row_value
+
+ABOUT_RUN = {
+    "spread": Text("耗时 q1–q3", "time q1–q3"),
+    "samples": Text("样本数", "samples"),
+    "error": Text("误差 ÷ 容差", "error ÷ tolerance"),
+    "max_error": Text("最大绝对误差", "largest absolute error"),
+}
+STATUS = {
+    "failed": Text("失败", "failed"),
+    "skipped": Text("跳过", "skipped"),
+    "not built": Text("未构建", "not built"),
+}
+LIMITS = {
+    "threads": Text("线程数", "threads"),
+    "registers": Text("寄存器", "registers"),
+    "shared memory": Text("共享内存", "shared memory"),
+    "blocks": Text("块数", "blocks"),
+    "does not fit": Text("放不下", "does not fit"),
+}
+VARIANT = Header("variant", Text("实现", "variant"), numeric=False)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A result that becomes a line, with its numbers by metric.
+
+    ``device`` is a card's slug or, for a compilation, an architecture.
+    """
+
+    item: Stored
+    result: Result
+    values: dict[str, Row]
+    device: str
+
+    @property
+    def record(self) -> Record:
+        return self.item.record
+
+
+def fill(
+    book: Book, columns: Sequence[str], entries: Sequence[Entry], experiment: str
+) -> tuple[tuple[Header, ...], tuple[Line, ...]]:
+    """Headers of the asked columns, and a line an entry: variant, device, then the columns."""
+    units = {
+        name: column_unit(name, [e.values[name] for e in entries if name in e.values])
+        for name in (*columns, "time")
+        if "/" not in name and name not in ABOUT_RUN
+    }
+    texts = [[_cell(book, name, entry, units) for name in columns] for entry in entries]
+    best = {(name, id(entry)) for name in columns for entry in _best(book, name, entries)}
+    lines = []
+    for entry, cells in zip(entries, texts, strict=True):
+        marked = tuple(
+            _marked(cell) if (name, id(entry)) in best else cell
+            for name, cell in zip(columns, cells, strict=True)
+        )
+        lines.append(_line(book, entry, marked))
+    return tuple(_header(book, name, units, experiment) for name in columns), tuple(lines)
+
+
+def limit_cell(entry: Entry) -> Cell:
+    """What limits the theoretical occupancy of a compilation."""
+    for c in entry.result.compilations:
+        if c.arch == entry.device:
+            limit = LIMITS.get(c.occupancy_limit, both(c.occupancy_limit))
+            return Cell(limit, stale=any(r.stale for r in entry.values.values()))
+    return EMPTY
+
+
+def run_notes(book: Book, records: Iterable[Stored]) -> tuple[Text, ...]:
+    """Where the numbers of these records come from, a remark each."""
+    return tuple(note for item in records for note in _notes_of(book, item))
+
+
+def _notes_of(book: Book, item: Stored) -> Iterable[Text]:
+    record, name = item.record, book.device_name(item.record)
+    if record.citation is not None:
+        c = record.citation
+        where = c.place + (f", {c.revision}" if c.revision else "")
+        own = Text(_of(c.note, "zh"), _of(c.note, "en"))
+        zh = f"{name} 的数据引自 {c.author}，《{c.title}》，{where}。{own.zh}"
+        en = f"Figures for the {name} are cited from {c.author}, “{c.title}”, {where}. {own.en}"
+        yield Text(zh, en.strip())
+        return
+    commit = record.commit[:10] + ("+" if record.dirty else "")
+    facts = [record.date[:10], commit]
+    if record.device is not None:
+        d = record.device
+        facts += [f"driver {d.driver}", f"CUDA {d.cuda}", f"CuPy {d.cupy}"]
+    facts += [f"{k}: {v}" for k, v in sorted(record.notes.items())]
+    line = ", ".join(f for f in facts if f)
+    mark = Text(f"（{LOCAL.zh}）", f" ({LOCAL.en})") if item.local else both("")
+    yield Text(f"{name}{mark.zh}：{line}", f"{name}{mark.en}: {line}")
+
+
+def _header(book: Book, name: str, units: dict[str, str], experiment: str) -> Header:
+    if name in ABOUT_RUN:
+        return Header(name, ABOUT_RUN[name], units["time"] if name == "spread" else "")
+    base, _, variant = name.partition("/")
+    title = metric(base).title
+    if not variant:
+        return Header(name, title, units[name])
+    other = book.variant_title(experiment, variant)
+    return Header(name, Text(f"{title.zh} ÷ {other.zh}", f"{title.en} ÷ {other.en}"), "×")
+
+
+def _cell(book: Book, name: str, entry: Entry, units: dict[str, str]) -> Cell:
+    if name in ABOUT_RUN:
+        return _about_run(name, entry, units["time"])
+    base, _, variant = name.partition("/")
+    row = entry.values.get(base)
+    if row is None:
+        return EMPTY
+    grade, detail = Grade.parse(row.evidence), row.quantity().sources[0].detail
+    if variant:
+        ratio = _ratio(book, entry, name)
+        if ratio is None:
+            return EMPTY
+        return Cell(both(number(ratio[0], ",.2f")), grade, detail=detail, stale=ratio[1])
+    unit = units[name]
+    text, spread = row_value(row, unit), row_spread(row, unit)
+    return Cell(both(text), grade, spread, row.samples, detail, stale=row.stale)
+
+
+def _ratio(book: Book, entry: Entry, name: str) -> tuple[float, bool] | None:
+    """A row over another variant's row of the same record and L2 state; stale if either is."""
+    base, _, variant = name.partition("/")
+    row = entry.values.get(base)
+    found = [r for r in book.rows_of(entry.item) if (r.variant, r.metric) == (variant, base)]
+    found = [r for r in found if row and r.cache == row.cache] or found
+    if row is None or not found or not found[0].value:
+        return None
+    below = convert(found[0].value, found[0].unit, row.unit)
+    return row.value / below, row.stale or found[0].stale
+
+
+def _about_run(name: str, entry: Entry, time_unit: str) -> Cell:
+    time = entry.values.get("time")
+    grade = Grade.parse(entry.record.evidence)
+    if name in ("spread", "samples"):
+        if time is None or time.q1 is None:
+            return EMPTY
+        text = row_spread(time, time_unit) if name == "spread" else f"{time.samples:,}"
+        return Cell(both(text), grade, stale=time.stale)
+    checks = entry.result.verifications
+    if not checks:
+        return EMPTY
+    stale = time.stale if time else False
+    if name == "error":
+        return Cell(both(f"{max(v.worst_ratio for v in checks):.2g}"), grade, stale=stale)
+    at_shape = [v for v in checks if dict(v.shape) == dict(entry.record.shape)] or checks
+    return Cell(both(f"{max(v.max_error for v in at_shape):.2g}"), grade, stale=stale)
+
+
+def _best(book: Book, name: str, entries: Sequence[Entry]) -> Iterable[Entry]:
+    """The best of our kernels in a column, one a device and run; none where only one ran.
+
+    Baselines are what a kernel is held against, not contenders.
+    """
+    base = name.partition("/")[0]
+    better = 0 if name in ABOUT_RUN else metric(base).better
+    if not better:
+        return
+    groups: dict[tuple[str, str], list[tuple[float, int]]] = {}
+    for i, entry in enumerate(entries):
+        value = None
+        if "/" in name:
+            ratio = _ratio(book, entry, name)
+            value = ratio[0] if ratio else None
+        elif name in entry.values:
+            row = entry.values[name]
+            value = convert(row.value, row.unit, metric(base).unit)
+        if value is not None and entry.result.kind == "kernel":
+            key = (str(entry.item.path), entry.record.slug)
+            groups.setdefault(key, []).append((better * value, -i))
+    for group in groups.values():
+        if len(group) > 1:
+            yield entries[-max(group)[1]]
+
+
+def _marked(cell: Cell) -> Cell:
+    return Cell(cell.text, cell.grade, cell.spread, cell.samples, cell.detail, True, cell.stale)
+
+
+def _line(book: Book, entry: Entry, cells: tuple[Cell, ...]) -> Line:
+    record, result = entry.record, entry.result
+    reason = None
+    if result.status != "ok":
+        word = STATUS[result.status]
+        reason = Text(f"{word.zh}：{result.reason}", f"{word.en}: {result.reason}")
+    title = Cell(book.variant_title(record.experiment, result.variant))
+    return Line(
+        cells=(title, _device_cell(book, entry), *cells),
+        variant=result.variant,
+        chapter=record.chapter,
+        anchor=anchor_of(record.experiment, result.variant),
+        device=entry.device,
+        evidence=record.evidence,
+        local=entry.item.local,
+        stale=any(cell.stale for cell in cells),
+        reason=reason,
+        note=_note(book, entry),
+    )
+
+
+def _device_cell(book: Book, entry: Entry) -> Cell:
+    if entry.device != entry.record.slug:
+        return Cell(both(entry.device))  # an architecture
+    name = book.device_name(entry.record)
+    if entry.item.local:
+        return Cell(Text(f"{name}（{LOCAL.zh}）", f"{name} ({LOCAL.en})"))
+    if entry.record.citation is not None:
+        author = entry.record.citation.author
+        return Cell(Text(f"{name}（引自 {author}）", f"{name} (cited from {author})"))
+    return Cell(both(name))
+
+
+def _note(book: Book, entry: Entry) -> Text | None:
+    """The author's remark on a baseline, the record's on the row, and throttling."""
+    zh, en = [], []
+    try:
+        variant = book.catalog.experiment(entry.record.experiment).variant(entry.result.variant)
+        own = getattr(variant, "note", None)
+        if isinstance(own, Text) and (own.zh or own.en):
+            zh.append(own.zh.replace("`", ""))
+            en.append(own.en.replace("`", ""))
+    except KernelbookError:
+        pass  # the record speaks of a variant the tree no longer has
+    zh.append(_of(entry.result.note, "zh"))
+    en.append(_of(entry.result.note, "en"))
+    time = entry.values.get("time")
+    for timing in entry.result.timings:
+        if timing.throttle and time is not None and timing.cache == time.cache:
+            zh.append(f"测量时降频：{timing.throttle}")
+            en.append(f"throttled: {timing.throttle}")
+    note = Text("；".join(filter(None, zh)), "; ".join(filter(None, en)))
+    return note if note.zh or note.en else None
+
+
+def _of(words: object, language: str) -> str:
+    """A record's words in a language, else in the other one."""
+    assert hasattr(words, "get")
+    return str(words.get(language) or words.get("en") or words.get("zh") or "")
