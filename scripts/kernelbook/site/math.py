@@ -22,7 +22,7 @@ from markdown.inlinepatterns import InlineProcessor
 from markdown.util import AtomicString
 
 from kernelbook.site import katex
-from kernelbook.site.place import add_static_file, page_error
+from kernelbook.site.place import StaticFiles, page_error
 
 _INLINE = (
     r"(?<![\\$A-Za-z0-9])\$(?![\s$])"  # opens
@@ -44,6 +44,7 @@ class MathExtension(Extension):
 
     def extendMarkdown(self, md: markdown.Markdown) -> None:
         md.registerExtension(self)
+        md.preprocessors.register(StaticFiles(md, katex.static_files), "kb-math-files", 0)
         if "$" not in md.ESCAPED_CHARS:
             md.ESCAPED_CHARS = [*md.ESCAPED_CHARS, "$"]
         md.parser.blockprocessors.register(_DisplayBlock(md.parser), "kb-math", _BLOCK_PRIORITY)
@@ -72,6 +73,13 @@ class _DisplayBlock(BlockProcessor):
     def test(self, parent: ET.Element, block: str) -> bool:
         match = _DISPLAY_BLOCK.search(block)
         if match is None:
+            if re.match(r" {0,3}\$\$", block) and block.count("$$") == 1:
+                raise page_error(
+                    self.parser.md,
+                    "a formula that begins with $$ does not end in its paragraph",
+                    quoted=block,
+                    hint="leave no blank line inside; write \\$\\$ for two dollar signs",
+                )
             return False
         # In a list item or a quotation the inner text comes here again by itself.
         return not _LIST_OR_QUOTE.match(block[: match.start()])
@@ -95,8 +103,6 @@ def _render(md: markdown.Markdown, tex: str, quoted: str, *, display: bool, tag:
     except katex.TexError as error:
         shown = " ".join(quoted.split())
         raise page_error(md, f"KaTeX cannot read {shown}: {error}", quoted=quoted) from None
-    for uri, content in katex.static_files().items():
-        add_static_file(md, uri, content)
     kind = "display" if display else "inline"
     focus = ' tabindex="0"' if display else ""  # a scrolling box must be reachable by keyboard
     return f'<{tag} class="kb-math kb-math--{kind}"{focus} data-search-exclude>{body}</{tag}>'

@@ -32,7 +32,7 @@ from mermaidx.engines.quickjs_engine import Engine, MermaidRenderError
 from pymdownx.superfences import SuperFencesCodeExtension
 
 from kernelbook.site import cache, svg
-from kernelbook.site.place import add_static_file, line_of, page_error
+from kernelbook.site.place import StaticFiles, line_of, page_error
 from kernelbook.site.text_width import WideTextMeasurer
 
 STYLESHEET_URI = "assets/kernelbook/diagram.css"
@@ -80,7 +80,6 @@ _CONFIG: dict[str, Any] = {
 }  # fmt: skip
 
 _ERROR_LINE = re.compile(r"on line (\d+)[.:]?")
-_UNQUOTED_AXIS = re.compile(r'^\s*[xy]-axis\s+(?!"[^"]*"\s*(?:$|-?\d|\[\s*"))[^"\n]*[^\x00-\x7f]')
 
 
 class MermaidExtension(Extension):
@@ -93,6 +92,7 @@ class MermaidExtension(Extension):
 
     def extendMarkdown(self, md: markdown.Markdown) -> None:
         md.registerExtension(self)
+        md.preprocessors.register(StaticFiles(md, static_files), "kb-mermaid-files", 0)
         for extension in md.registeredExtensions:
             if isinstance(extension, SuperFencesCodeExtension):
                 extension.extend_super_fences("mermaid", fence, validate, lambda _md: None)
@@ -154,15 +154,14 @@ def fence(
     extension = next(e for e in md.registeredExtensions if isinstance(e, MermaidExtension))
     source = src.strip("\n")
     kind = _kind_of(md, source)
-    key = cache.key_of("mermaid", version("mermaidx"), svg.VERSION, repr(_CONFIG), source)
-    drawing = cache.cached(extension.cache_root, key, lambda: _render(md, source))
-    add_static_file(md, STYLESHEET_URI, stylesheet())
+    key = cache.key_of(_renderer(), source)
+    drawing = cache.cached(extension.cache_root, key, lambda: _render(md, source, kind))
     return _figure(drawing, kind, extension.new_id(source), (options or {}).get("caption", ""))
 
 
-def stylesheet() -> bytes:
-    """The style sheet that colours the diagrams, to be linked by every page."""
-    return (files("kernelbook.site") / "assets" / "diagram.css").read_bytes()
+def static_files() -> dict[str, bytes]:
+    """The style sheet that colours the diagrams, by its path in the site."""
+    return {STYLESHEET_URI: (files("kernelbook.site") / "assets" / "diagram.css").read_bytes()}
 
 
 def _figure(drawing: str, kind: str, name: str, caption: str) -> str:
@@ -180,7 +179,8 @@ def _figure(drawing: str, kind: str, name: str, caption: str) -> str:
 def _kind_of(md: markdown.Markdown, source: str) -> str:
     """The kind of diagram, from the first word that is not front matter or a comment."""
     body = re.sub(r"\A\s*---\n.*?\n---\s*\n", "", source, flags=re.DOTALL)
-    body = re.sub(r"%%\{.*?\}%%|^\s*%%.*$", "", body, flags=re.DOTALL | re.MULTILINE)
+    body = re.sub(r"%%\{.*?\}%%", "", body, flags=re.DOTALL)
+    body = re.sub(r"^[ \t]*%%.*$", "", body, flags=re.MULTILINE)
     word = (body.split() or [""])[0].rstrip(";:")
     if word in KINDS:
         return KINDS[word]
@@ -192,36 +192,65 @@ def _kind_of(md: markdown.Markdown, source: str) -> str:
     )
 
 
-def _render(md: markdown.Markdown, source: str) -> str:
+def _render(md: markdown.Markdown, source: str, kind: str) -> str:
     try:
         drawing = _engine().render_svg(source, "default", _CONFIG, None)
     except MermaidRenderError as error:
-        raise _syntax_error(md, source, str(error)) from None
+        raise _syntax_error(md, source, kind, str(error)) from None
     return svg.themed(drawing)
 
 
-def _syntax_error(md: markdown.Markdown, source: str, message: str) -> Exception:
+def _syntax_error(md: markdown.Markdown, source: str, kind: str, message: str) -> Exception:
     """mermaid's complaint as one line that points into the article."""
     lines = source.splitlines()
     first = line_of(md, source)
-    for number, line in enumerate(lines):
-        if source.lstrip().startswith("xychart") and _UNQUOTED_AXIS.match(line):
-            return page_error(
-                md,
-                f"an axis label that is not plain ASCII needs double quotes: {line.strip()}",
-                line=None if first is None else first + number,
-            )
-    reported = _ERROR_LINE.search(message)
-    number = min(int(reported[1]), len(lines)) if reported else 1
-    summary = message.splitlines()[0].removeprefix("Error: ")
-    expected = re.search(r"got '([^']*)'", message)
-    summary = _ERROR_LINE.sub("", summary).strip(" .:")
+    if kind == "xychart":
+        for number, line in enumerate(lines):
+            is_comment = line.strip().startswith("%%")
+            if not is_comment and not re.sub(r'"[^"]*"', "", line).isascii():
+                return page_error(
+                    md,
+                    f"in a chart, text that is not plain ASCII needs double quotes: {line.strip()}",
+                    line=None if first is None else first + number,
+                )
+    number = _reported_line(lines, message)
+    unexpected = re.search(r"got '([^']*)'", message)
+    summary = _ERROR_LINE.sub("", message.splitlines()[0].removeprefix("Error: "))
     return page_error(
         md,
-        f"mermaid cannot read this diagram: {summary}"
-        + (f", unexpected {expected[1]}" if expected else "")
-        + f", at: {lines[number - 1].strip()}",
-        line=None if first is None else first + number - 1,
+        f"mermaid cannot read this diagram: {' '.join(summary.split()).strip(' .:')}"
+        + (f", unexpected {unexpected[1]}" if unexpected else "")
+        + f", at: {lines[number].strip()}",
+        line=None if first is None else first + number,
+        hint='a label with brackets in it needs quotes: A["f(x)"]' if kind == "flowchart" else "",
+    )
+
+
+def _reported_line(lines: list[str], message: str) -> int:
+    """The index of the line mermaid complains about.
+
+    mermaid counts after it has taken out front matter, comments, and what is blank before
+    the first word.
+    """
+    reported = _ERROR_LINE.search(message)
+    start = 0
+    if lines[0].strip() == "---" and "---" in (rest := [line.strip() for line in lines[1:]]):
+        start = rest.index("---") + 2
+    kept = [i for i in range(start, len(lines)) if not lines[i].strip().startswith("%%")]
+    while kept and not lines[kept[0]].strip():
+        kept.pop(0)
+    if reported is None or not kept:
+        return start if start < len(lines) else 0
+    return kept[min(int(reported[1]), len(kept)) - 1]
+
+
+@once_per_process
+def _renderer() -> str:
+    """All that decides what a source is drawn as: mermaidx's version, the config, our code."""
+    here = files("kernelbook.site")
+    modules = ("svg.py", "svg_layout.py", "colour.py", "text_width.py")
+    return cache.key_of(
+        version("mermaidx"), repr(_CONFIG), *((here / name).read_text("utf-8") for name in modules)
     )
 
 

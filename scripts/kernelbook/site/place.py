@@ -12,10 +12,12 @@ no page: the error then carries no place, and everything else works the same.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import markdown
+from markdown.preprocessors import Preprocessor
 from mkdocs.exceptions import PluginError
 from pymdownx.superfences import SuperFencesException
 
@@ -56,6 +58,23 @@ def add_static_file(md: markdown.Markdown, uri: str, content: bytes) -> None:
     from mkdocs.structure.files import File
 
     page.files.append(File.generated(page.config, uri, content=content))
+
+
+class StaticFiles(Preprocessor):
+    """Puts an extension's files into the site whichever page is converted first.
+
+    Every page links the style sheets (``extra_css``), also in a site where none has a formula.
+    """
+
+    def __init__(self, md: markdown.Markdown, contents: Callable[[], Mapping[str, bytes]]) -> None:
+        super().__init__(md)
+        self.contents = contents
+
+    def run(self, lines: list[str]) -> list[str]:
+        if _mkdocs_page(self.md) is not None:
+            for uri, content in self.contents().items():
+                add_static_file(self.md, uri, content)
+        return lines
 
 
 def line_of(md: markdown.Markdown, quoted: str) -> int | None:

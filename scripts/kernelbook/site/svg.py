@@ -15,7 +15,6 @@ from collections.abc import Iterator
 
 from kernelbook.site import colour, svg_layout
 
-VERSION = "1"  # part of the cache key: raise it when the output changes
 ID_PLACEHOLDER = "kbd-ID"  # replaced by the diagram's own id when it is put on a page
 
 ET.register_namespace("", "http://www.w3.org/2000/svg")
