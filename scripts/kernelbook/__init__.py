@@ -1,7 +1,8 @@
 """kernelbook: compile, verify, count and measure CUDA kernels; bind articles to what was seen.
 
-A room (module) imports only rooms above it:
+A room (module or package) imports only rooms before it:
 
-    errors → experiment → devices → compiler → records → catalog → verify → ptx/ → sampling
-           → gpu → runner → report/ → site/
+    errors → quantities → experiment → metrics → devices → sources → compiler → codec → records
+           → staleness → resources → catalog → verify → ptx/ → sampling → gpu/ → report/
+           → runner/ → site/
 """

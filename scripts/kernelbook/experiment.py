@@ -85,6 +85,7 @@ class Kernel:
     scalars: Mapping[str, str] = field(default_factory=dict)
     min_cc: tuple[int, int] = (7, 5)
     gpu_only: str = ""  # why the emulator does not run it, "" if it does
+    counter_example: bool = False  # wrong on purpose: finding nothing wrong is the failure
     kind: Literal["kernel"] = "kernel"
 
 
