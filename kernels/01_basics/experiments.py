@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -170,6 +171,20 @@ def tiled_rows(rows: int) -> Kernel:
     )
 
 
+def barriers(name: str, first: int, second: int, title: Text) -> Kernel:
+    return Kernel(
+        name=name,
+        source="matrix_mul_tiled_barriers.cu",
+        entry="matrix_mul_tiled_barriers",
+        args=("a", "b", "c", "m", "n", "k"),
+        grid=lambda s, t: (ceil_div(s["k"], 32), ceil_div(s["m"], 32), 1),
+        block=lambda s, t: (32, 32, 1),
+        macros={"FIRST": first, "SECOND": second},
+        title=title,
+        counter_example=first == 0 or second == 0,
+    )
+
+
 def gemm(size: int, kernels: tuple[Kernel, ...], cpu: bool) -> Experiment:
     baselines: tuple[Variant, ...] = (
         Library(
@@ -210,6 +225,20 @@ def gemm(size: int, kernels: tuple[Kernel, ...], cpu: bool) -> Experiment:
     )
 
 
+BARRIERS = replace(
+    gemm(1024, (), cpu=False),
+    name="tiled_barriers",
+    title=Text("分块矩阵乘法的两个屏障", "The two barriers of the tiled product"),
+    emulator_shape={"m": 64, "n": 96, "k": 64},
+    variants=(
+        barriers("both_barriers", 1, 1, Text("两个屏障都在", "both barriers")),
+        barriers("no_last_barrier", 1, 2, Text("省去最后一次屏障", "without the very last one")),
+        barriers("no_first_barrier", 0, 1, Text("去掉屏障 1", "without barrier 1")),
+        barriers("no_second_barrier", 1, 0, Text("去掉屏障 2", "without barrier 2")),
+    ),
+)
+
+
 MAIN = (naive(16, 16), tiled(32))
 SHAPES = (naive(16, 16), naive(32, 8), naive(8, 32), tiled(32), tiled(16), tiled(8))
 
@@ -219,4 +248,5 @@ EXPERIMENTS = [
     gemm(2048, MAIN, cpu=False),
     gemm(4096, (*SHAPES, tiled_rows(16), tiled_rows(8)), cpu=False),
     gemm(8192, MAIN, cpu=False),
+    BARRIERS,
 ]
