@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,11 +23,14 @@ class Book:
     sheets: Sheets
     stored: tuple[Stored, ...]
     rows: tuple[Row, ...]
+    by_path: Mapping[Path, tuple[Row, ...]]
 
     @classmethod
     def of(cls, stored: Iterable[Stored], catalog: Catalog, sheets: Sheets) -> Book:
         kept = tuple(stored)
-        return cls(catalog, sheets, kept, rows(kept, catalog, sheets))
+        by_path = {item.path: rows((item,), catalog, sheets) for item in kept}
+        every = tuple(row for found in by_path.values() for row in found)
+        return cls(catalog, sheets, kept, every, by_path)
 
     @classmethod
     def load(cls, results: Path, catalog: Catalog, sheets: Sheets) -> Book:
@@ -41,6 +44,7 @@ class Book:
             self.sheets,
             tuple(s for s in self.stored if not s.local),
             tuple(r for r in self.rows if not r.local),
+            self.by_path,
         )
 
     @property
@@ -61,7 +65,7 @@ class Book:
         return item.local, slug != self.sheets.reference, slug
 
     def rows_of(self, item: Stored) -> tuple[Row, ...]:
-        return tuple(r for r in self.rows if r.path == item.path)
+        return self.by_path[item.path]
 
     def device_name(self, record: Record) -> str:
         """The card's name as the driver or the spec sheet has it: raw text, to be escaped."""

@@ -11,7 +11,7 @@ from ..metrics import metric
 from ..quantities import Grade
 from ..records import Record, Result, Stored
 from .book import Book
-from .model import EMPTY, LOCAL, Cell, Header, Line, both
+from .model import EMPTY, LOCAL, STATUSES, Cell, Header, Line, both
 from .rows import Row, anchor_of
 from .show import column_unit, convert, number, row_spread, row_value
 
@@ -20,11 +20,6 @@ ABOUT_RUN = {
     "samples": Text("样本数", "samples"),
     "error": Text("误差 ÷ 容差", "error ÷ tolerance"),
     "max_error": Text("最大绝对误差", "largest absolute error"),
-}
-STATUS = {
-    "failed": Text("失败", "failed"),
-    "skipped": Text("跳过", "skipped"),
-    "not built": Text("未构建", "not built"),
 }
 LIMITS = {
     "threads": Text("线程数", "threads"),
@@ -54,7 +49,7 @@ class Entry:
 
 
 def fill(
-    book: Book, columns: Sequence[str], entries: Sequence[Entry], experiment: str
+    book: Book, columns: Sequence[str], entries: Sequence[Entry]
 ) -> tuple[tuple[Header, ...], tuple[Line, ...]]:
     """Headers of the asked columns, and a line an entry: variant, device, then the columns."""
     units = {
@@ -71,7 +66,7 @@ def fill(
             for name, cell in zip(columns, cells, strict=True)
         )
         lines.append(_line(book, entry, marked))
-    return tuple(_header(book, name, units, experiment) for name in columns), tuple(lines)
+    return tuple(_header(name, units) for name in columns), tuple(lines)
 
 
 def limit_cell(entry: Entry) -> Cell:
@@ -109,15 +104,14 @@ def _notes_of(book: Book, item: Stored) -> Iterable[Text]:
     yield Text(f"{name}{mark.zh}：{line}", f"{name}{mark.en}: {line}")
 
 
-def _header(book: Book, name: str, units: dict[str, str], experiment: str) -> Header:
+def _header(name: str, units: dict[str, str]) -> Header:
     if name in ABOUT_RUN:
         return Header(name, ABOUT_RUN[name], units["time"] if name == "spread" else "")
     base, _, variant = name.partition("/")
     title = metric(base).title
     if not variant:
         return Header(name, title, units[name])
-    other = book.variant_title(experiment, variant)
-    return Header(name, Text(f"{title.zh} ÷ {other.zh}", f"{title.en} ÷ {other.en}"), "×")
+    return Header(name, Text(f"{title.zh} ÷ {variant}", f"{title.en} ÷ {variant}"), "×")
 
 
 def _cell(book: Book, name: str, entry: Entry, units: dict[str, str]) -> Cell:
@@ -202,7 +196,7 @@ def _line(book: Book, entry: Entry, cells: tuple[Cell, ...]) -> Line:
     record, result = entry.record, entry.result
     reason = None
     if result.status != "ok":
-        word = STATUS[result.status]
+        word = STATUSES[result.status]
         reason = Text(f"{word.zh}：{result.reason}", f"{word.en}: {result.reason}")
     title = Cell(book.variant_title(record.experiment, result.variant))
     return Line(
@@ -214,6 +208,7 @@ def _line(book: Book, entry: Entry, cells: tuple[Cell, ...]) -> Line:
         evidence=record.evidence,
         local=entry.item.local,
         stale=any(cell.stale for cell in cells),
+        status="" if result.status == "ok" else result.status,
         reason=reason,
         note=_note(book, entry),
     )

@@ -68,6 +68,7 @@ class Line:
     evidence: str = ""
     local: bool = False
     stale: bool = False
+    status: str = ""  # "failed", "skipped" or "not built" (see STATUSES), "" for a row with numbers
     reason: Text | None = None
     note: Text | None = None
 
@@ -119,6 +120,12 @@ GRADES = {
     Grade.COUNTED: Text("计数", "counted"),
     Grade.MEASURED: Text("实测", "measured"),
     Grade.CITED: Text("引用", "cited"),
+}
+
+STATUSES = {
+    "failed": Text("失败", "failed"),
+    "skipped": Text("跳过", "skipped"),
+    "not built": Text("未构建", "not built"),
 }
 
 STALE = Text("过期", "stale")

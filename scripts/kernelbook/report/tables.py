@@ -74,7 +74,7 @@ def results_table(
         for result in book.results_of(item.record, variants)
         if (entry := _timed(book, item, result, cache)) is not None
     ]
-    header, lines = fill(book, chosen, entries, experiment)
+    header, lines = fill(book, chosen, entries)
     notes = run_notes(book, _shown(records, entries))
     return Table("results", (VARIANT, DEVICE, *header), lines, notes)
 
@@ -98,7 +98,7 @@ def counts_table(
     _check(book, experiment, variants, columns or ())
     records = book.records_of("counted", experiment)
     entries = _with_values(book, records, variants, "counts")
-    header, lines = fill(book, columns or _occurring(entries), entries, experiment)
+    header, lines = fill(book, columns or _occurring(entries), entries)
     shapes = dict.fromkeys(shape_text(i.record.shape) for i in _shown(records, entries))
     notes = tuple(
         Text(f"模拟器执行的规模：{s}", f"executed by the emulator at {s}") for s in shapes
@@ -118,7 +118,7 @@ def counters_table(
     _check(book, experiment, variants, columns or ())
     records = book.records_of("measured", experiment)
     entries = _with_values(book, records, variants, "counters")
-    header, lines = fill(book, columns or _occurring(entries), entries, experiment)
+    header, lines = fill(book, columns or _occurring(entries), entries)
     notes = run_notes(book, _shown(records, entries))
     return Table("counters", (VARIANT, DEVICE, *header), lines, notes)
 
@@ -138,7 +138,7 @@ def compiled_table(
         for result in book.results_of(item.record, variants)
         for entry in _compilations(book, item, result, archs)
     ]
-    header, lines = fill(book, COMPILED_COLUMNS, entries, experiment)
+    header, lines = fill(book, COMPILED_COLUMNS, entries)
     lines = tuple(
         replace(line, cells=(*line.cells, limit_cell(entry)))
         for line, entry in zip(lines, entries, strict=True)
@@ -233,7 +233,6 @@ def _code_path(uses: Sequence[tuple[Experiment, Kernel]], sheets: Sheets) -> Lin
     experiment, kernel = uses[0]
     target = sheets.device(sheets.reference).target
     grid, block, _ = launch_of(kernel, experiment.shape, target)
-    sizes = dict.fromkeys(_size(e.shape) for e, _ in uses)
     path = f"{experiment.chapter}/{kernel.source}"
     title = Text(kernel.title.zh.replace("`", ""), kernel.title.en.replace("`", ""))
     return Line(
@@ -242,7 +241,7 @@ def _code_path(uses: Sequence[tuple[Experiment, Kernel]], sheets: Sheets) -> Lin
             Cell(both(kernel.entry), code=True),
             Cell(title),
             Cell(both(f"{_dims(grid)} × {_dims(block)}"), Grade.THEORY),
-            Cell(both("; ".join(sizes)), Grade.THEORY),
+            Cell(both(_sizes(e.shape for e, _ in uses)), Grade.THEORY),
         ),
         variant=kernel.name,
         chapter=experiment.chapter,
@@ -250,11 +249,16 @@ def _code_path(uses: Sequence[tuple[Experiment, Kernel]], sheets: Sheets) -> Lin
     )
 
 
-def _size(shape: Shape) -> str:
-    """``m = n = k = 1,024``, or each entry by itself where they differ."""
-    if len(set(shape.values())) == 1:
-        return " = ".join(shape) + f" = {next(iter(shape.values())):,}"
-    return ", ".join(f"{k} = {v:,}" for k, v in shape.items())
+def _sizes(shapes: Iterable[Shape]) -> str:
+    """``m = n = k = 1,024; 2,048``: sizes in words, cubes of the same entries together."""
+    cubes: dict[str, list[str]] = {}
+    for shape in shapes:
+        if len(set(shape.values())) == 1:
+            size = f"{next(iter(shape.values())):,}"
+            cubes.setdefault(" = ".join(shape) + " = ", []).append(size)
+        else:
+            cubes[", ".join(f"{k} = {v:,}" for k, v in shape.items())] = []
+    return "; ".join(name + "; ".join(dict.fromkeys(sizes)) for name, sizes in cubes.items())
 
 
 def _dims(dims: tuple[int, int, int]) -> str:
