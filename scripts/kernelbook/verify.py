@@ -1,0 +1,354 @@
+"""Is what a kernel wrote right, and did it touch only what it may?
+
+Works on NumPy and on CuPy arrays alike (``xp`` is the module), so the emulator's and the GPU's
+outputs are held to the same rules:
+
+- inputs are seeded random numbers, the same bits on every machine and for every ``xp``;
+- outputs are poisoned with 0xFF bytes (NaN in every floating-point type) before each launch;
+- guard bands lie on both sides of every buffer and must not change;
+- inputs must not change;
+- an element passes where |out - ref| <= allowed, with a fp64 reference; NaN never passes;
+- every kernel is launched twice on fresh outputs, so that one that works only once is found.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .errors import ExperimentError
+from .experiment import Arrays, Buffer, Experiment, Kernel, Shape, Target, buffer_bytes
+from .records import Verification
+from .staleness import launch_of
+
+BAND_BYTES = 1 << 16
+POISON = 0xFF  # float16, float32 and float64 of these bytes are NaN
+# Bands differ by role, so that copying a band onto another one cannot go unseen: NaN beside what
+# is read, a huge negative number beside what is written.
+READ_BAND, WRITE_BAND = 0xFF, 0xFE
+CHUNK = 1 << 22  # elements handled at a time: bounds the temporaries of large problems
+VERIFY_SEED_OFFSET, TIMING_SEED_OFFSET = 0, 1_000_003
+
+Launch = Callable[[Kernel, Shape, Arrays], None]
+
+
+# ---- inputs --------------------------------------------------------------------------------
+
+
+def fill_random(xp: Any, out: Any, buffer: Buffer, seed: int) -> None:
+    """Fill a contiguous array with numbers uniform in [low, high), from a seed and the name."""
+    for start, part in _chunks(out):
+        part[...] = _random(xp, start, part.size, buffer, seed)
+
+
+def _random(xp: Any, start: int, count: int, buffer: Buffer, seed: int) -> Any:
+    """Elements ``start`` to ``start + count`` of a buffer's random sequence."""
+    first = zlib.crc32(f"{seed}/{buffer.name}".encode())
+    second = zlib.crc32(f"{buffer.name}/{seed}".encode())
+    x = xp.arange(start, start + count, dtype=xp.uint32)
+    x ^= np.uint32(first)
+    x = _mix(x)
+    x ^= np.uint32(second)
+    x = _mix(x)
+    dtype = np.dtype(buffer.dtype)
+    if dtype.kind != "f":
+        span = max(int(buffer.high) - int(buffer.low), 1)
+        return ((x % np.uint32(span)).astype(xp.int64) + np.int64(buffer.low)).astype(dtype)
+    unit = (x >> np.uint32(8)).astype(xp.float32) * np.float32(2.0**-24)
+    wide = np.float64 if dtype.itemsize == 8 else np.float32
+    value = unit.astype(wide) * wide(buffer.high - buffer.low) + wide(buffer.low)
+    below = np.nextafter(dtype.type(buffer.high), dtype.type(buffer.low))
+    return xp.minimum(value.astype(dtype), below)  # rounding may reach the excluded end
+
+
+def _mix(x: Any) -> Any:
+    """A bijective 32-bit mixer: every output bit depends on every input bit."""
+    x ^= x >> np.uint32(16)
+    x *= np.uint32(0x7FEB352D)
+    x ^= x >> np.uint32(15)
+    x *= np.uint32(0x846CA68B)
+    x ^= x >> np.uint32(16)
+    return x
+
+
+def _chunks(array: Any) -> Iterator[tuple[int, Any]]:
+    flat = array.reshape(-1)
+    for start in range(0, flat.size, CHUNK):
+        yield start, flat[start : start + CHUNK]
+
+
+# ---- guarded buffers -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """A buffer of the problem between two guard bands, all in one allocation of bytes."""
+
+    buffer: Buffer
+    slab: Any  # uint8: band, data, band
+    array: Any  # the data, in its own type and shape
+
+    @property
+    def pattern(self) -> int:
+        return READ_BAND if self.buffer.role == "in" else WRITE_BAND
+
+    def reset_bands(self) -> None:
+        self.slab[:BAND_BYTES] = self.pattern
+        self.slab[-BAND_BYTES:] = self.pattern
+
+    def poison(self) -> None:
+        self.slab[BAND_BYTES:-BAND_BYTES] = POISON
+
+    def check_bands(self, xp: Any) -> str:
+        """What was written outside the buffer, "" where nothing was."""
+        name, wanted = self.buffer.name, np.uint8(self.pattern)
+        changed = xp.nonzero(self.slab[:BAND_BYTES] != wanted)[0]
+        if changed.size:
+            at = BAND_BYTES - int(changed[-1])
+            return f"writes before the start of {name} ({int(changed.size)} bytes, at byte -{at})"
+        changed = xp.nonzero(self.slab[-BAND_BYTES:] != wanted)[0]
+        if changed.size:
+            at = int(changed[0])
+            return f"writes past the end of {name} ({int(changed.size)} bytes, at byte +{at})"
+        return ""
+
+
+def guard(xp: Any, buffer: Buffer, shape: Shape) -> Guarded:
+    """Allocate a buffer with its bands; the data is poisoned, the bands are set."""
+    size = buffer_bytes(buffer, shape)
+    slab = xp.empty(size + 2 * BAND_BYTES, dtype=xp.uint8)
+    data = slab[BAND_BYTES : BAND_BYTES + size].view(np.dtype(buffer.dtype))
+    guarded = Guarded(buffer, slab, data.reshape(buffer.dims(shape)))
+    guarded.reset_bands()
+    guarded.poison()
+    return guarded
+
+
+# ---- one problem ---------------------------------------------------------------------------
+
+
+class Problem:
+    """The buffers of an experiment at one shape and seed, with the fp64 reference.
+
+    ``arrays`` is what a launch gets. Raises ExperimentError where the author's reference does not
+    give every output in its shape.
+    """
+
+    def __init__(self, xp: Any, experiment: Experiment, shape: Shape, seed: int) -> None:
+        self.xp = xp
+        self.experiment = experiment
+        self.shape = dict(shape)
+        self.seed = seed
+        self._buffers = {b.name: guard(xp, b, shape) for b in experiment.buffers}
+        self.arrays: dict[str, Any] = {n: g.array for n, g in self._buffers.items()}
+        self.restore()
+        self.reference = self._reference()
+
+    def restore(self) -> None:
+        """Inputs, outputs and bands as they were at first."""
+        for guarded in self._buffers.values():
+            guarded.reset_bands()
+            if guarded.buffer.role == "in":
+                fill_random(self.xp, guarded.array, guarded.buffer, self.seed)
+        self.reset_outputs()
+
+    def reset_outputs(self) -> None:
+        """Poison outputs; give buffers that are both their input again."""
+        for guarded in self._buffers.values():
+            if guarded.buffer.role == "out":
+                guarded.poison()
+            elif guarded.buffer.role == "inout":
+                fill_random(self.xp, guarded.array, guarded.buffer, self.seed)
+
+    @property
+    def writes_its_inputs(self) -> bool:
+        return any(b.role == "inout" for b in self.experiment.buffers)
+
+    def check(self) -> Verification:
+        """Compare what lies in the outputs now; look at the bands and the inputs."""
+        found = compare(self.xp, self.experiment, self.arrays, self.reference, self.shape)
+        reasons = [g.check_bands(self.xp) for g in self._buffers.values()]
+        reasons += [self._check_input(g) for g in self._buffers.values() if g.buffer.role == "in"]
+        said = "; ".join(filter(None, [found.reason, *reasons]))
+        return replace(found, passed=not said, reason=said)
+
+    def check_outputs(self, outputs: Arrays) -> Verification:
+        """Compare outputs computed elsewhere (by a CPU baseline) with the reference."""
+        return compare(self.xp, self.experiment, outputs, self.reference, self.shape)
+
+    def _check_input(self, guarded: Guarded) -> str:
+        buffer = guarded.buffer
+        for start, part in _chunks(guarded.array):
+            was = _random(self.xp, start, part.size, buffer, self.seed)
+            if not bool((part == was).all()):
+                return f"changes its input {buffer.name}"
+        return ""
+
+    def _reference(self) -> dict[str, Any]:
+        inputs = {b.name: self.arrays[b.name] for b in self.experiment.inputs}
+        found = dict(self.experiment.reference(self.xp, inputs, self.shape))
+        for buffer in self.experiment.outputs:
+            out = found.get(buffer.name)
+            if out is None or tuple(out.shape) != tuple(buffer.dims(self.shape)):
+                what = "nothing" if out is None else f"shape {tuple(out.shape)}"
+                raise ExperimentError(
+                    f"the reference of {self.experiment.name!r} gives {what} for {buffer.name!r} "
+                    f"at {dict(self.shape)}, which is {tuple(buffer.dims(self.shape))}"
+                )
+        return found
+
+
+def make_inputs(xp: Any, experiment: Experiment, shape: Shape, seed: int) -> dict[str, Any]:
+    """The inputs of an experiment at a shape, without bands."""
+    out = {}
+    for buffer in experiment.inputs:
+        out[buffer.name] = xp.empty(buffer.dims(shape), dtype=np.dtype(buffer.dtype))
+        fill_random(xp, out[buffer.name], buffer, seed)
+    return out
+
+
+# ---- comparison ----------------------------------------------------------------------------
+
+
+@dataclass
+class _Errors:
+    """Running extremes over the chunks of the outputs."""
+
+    largest: float = 0.0
+    worst: float = 0.0
+    squares: float = 0.0
+    elements: int = 0
+    failing: int = 0
+    first: str = ""
+
+
+def compare(
+    xp: Any, experiment: Experiment, outputs: Arrays, reference: Arrays, shape: Shape
+) -> Verification:
+    """Hold outputs to the fp64 reference within the experiment's tolerance, element by element."""
+    errors = _Errors()
+    for buffer in experiment.outputs:
+        out, ref = outputs[buffer.name], reference[buffer.name]
+        if tuple(out.shape) != tuple(ref.shape):
+            reason = f"{buffer.name} has shape {tuple(out.shape)}, not {tuple(ref.shape)}"
+            return Verification(dict(shape), False, 0.0, 0.0, 0.0, reason)
+        flat = ref.reshape(-1)
+        for start, part in _chunks(out):
+            _compare_chunk(xp, experiment, shape, buffer.name, part, flat, start, errors)
+    reason = ""
+    if errors.failing:
+        reason = f"{errors.failing} of {errors.elements} elements are wrong; {errors.first}"
+    return Verification(
+        shape=dict(shape),
+        passed=not errors.failing,
+        max_error=errors.largest,
+        worst_ratio=errors.worst,
+        rms_error=math.sqrt(errors.squares / max(errors.elements, 1)),
+        reason=reason,
+    )
+
+
+def _compare_chunk(
+    xp: Any,
+    experiment: Experiment,
+    shape: Shape,
+    name: str,
+    out: Any,
+    reference: Any,
+    start: int,
+    errors: _Errors,
+) -> None:
+    tolerance = experiment.tolerance
+    scale = tolerance.scale(shape)
+    got = out.astype(xp.float64)
+    ref = reference[start : start + got.size].astype(xp.float64)
+    error = xp.abs(got - ref)
+    allowed = scale * (tolerance.absolute + tolerance.relative * xp.abs(ref))
+    passing = error <= allowed  # False for NaN on either side
+    finite = xp.where(xp.isfinite(error), error, 0.0)
+    # Where nothing is allowed the ratio of an error would be infinite, which no record holds.
+    ratio = finite / xp.maximum(allowed, 1e-300)
+    errors.largest = max(errors.largest, float(finite.max()))
+    errors.worst = max(errors.worst, min(float(ratio.max()), 1e300))
+    errors.squares += min(float((finite * finite).sum()), 1e300)
+    errors.elements += int(got.size)
+    failing = int(got.size) - int(passing.sum())
+    if failing and not errors.first:
+        at = int(xp.nonzero(~passing)[0][0])
+        index = np.unravel_index(start + at, experiment_dims(experiment, name, shape))
+        place = ", ".join(str(int(i)) for i in index)
+        errors.first = (
+            f"first {name}[{place}] is {_shown(float(got[at]))}, should be {float(ref[at]):.9g} "
+            f"(allowed error {float(allowed[at]):.2g})"
+        )
+    errors.failing += failing
+
+
+def experiment_dims(experiment: Experiment, name: str, shape: Shape) -> tuple[int, ...]:
+    """Dimensions of a buffer of an experiment at a shape."""
+    return next(b.dims(shape) for b in experiment.buffers if b.name == name)
+
+
+def _shown(value: float) -> str:
+    return "NaN (never written, or computed so)" if math.isnan(value) else f"{value:.9g}"
+
+
+# ---- a kernel ------------------------------------------------------------------------------
+
+
+def verify_run(problem: Problem, run: Callable[[Arrays], None], launches: int = 2) -> Verification:
+    """Run something ``launches`` times on fresh outputs and check after each.
+
+    ``run`` must have finished, or be ordered before what ``xp`` does next, when it returns.
+    """
+    found = None
+    for launch in range(1, launches + 1):
+        problem.reset_outputs()
+        run(problem.arrays)
+        found = problem.check()
+        if not found.passed:
+            problem.restore()
+            where = f"launch {launch}: " if launch > 1 else ""
+            return replace(found, reason=where + found.reason)
+    assert found is not None
+    return found
+
+
+def check_launch(experiment: Experiment, kernel: Kernel, shape: Shape, target: Target) -> None:
+    """Raise ExperimentError for a grid or block that no CUDA device takes."""
+    grid, block, dynamic = launch_of(kernel, shape, target)
+    limits = ((grid, (2**31 - 1, 65535, 65535)), (block, (1024, 1024, 64)))
+    fits = all(1 <= n <= most for dim, top in limits for n, most in zip(dim, top, strict=True))
+    if not fits or math.prod(block) > 1024 or dynamic < 0:
+        raise ExperimentError(
+            f"{experiment.name}/{kernel.name} has grid {grid}, block {block} and {dynamic} bytes "
+            f"of dynamic shared memory at {dict(shape)}, which no CUDA device can launch"
+        )
+
+
+def verify_kernel(
+    experiment: Experiment,
+    kernel: Kernel,
+    shape: Shape,
+    target: Target,
+    launch: Launch,
+    xp: Any,
+    *,
+    seed: int | None = None,
+    launches: int = 2,
+) -> Verification:
+    """Verify one kernel at one shape. ``launch(kernel, shape, arrays)`` runs it.
+
+    Raises what ``launch`` raises, and ExperimentError for a launch shape that no card takes or a
+    reference that does not fit the outputs.
+    """
+    check_launch(experiment, kernel, shape, target)
+    wanted = experiment.seed + VERIFY_SEED_OFFSET if seed is None else seed
+    problem = Problem(xp, experiment, shape, wanted)
+    return verify_run(problem, partial(launch, kernel, shape), launches)
