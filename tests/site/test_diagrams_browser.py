@@ -18,8 +18,8 @@ pytestmark = pytest.mark.browser
 SCHEMES = """
 :root, [data-md-color-scheme="default"] {
   --md-default-fg-color: rgba(0, 0, 0, 0.87); --md-default-bg-color: #fff; }
-[data-md-color-scheme="slate"] {
-  --md-default-fg-color: hsla(232, 15%, 90%, 0.82); --md-default-bg-color: hsl(232, 15%, 14%); }
+@media screen { [data-md-color-scheme="slate"] {
+  --md-default-fg-color: hsla(232, 15%, 90%, 0.82); --md-default-bg-color: hsl(232, 15%, 14%); } }
 body { background: var(--md-default-bg-color); color: var(--md-default-fg-color); margin: 16px; }
 """
 
@@ -126,10 +126,14 @@ def contrast(one: tuple[float, float, float], other: tuple[float, float, float])
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("scheme", ["default", "slate"])
-def test_text_can_be_read_on_what_is_beneath_it(page: Any, scheme: str) -> None:
+@pytest.mark.parametrize(
+    ("scheme", "medium"), [("default", "screen"), ("slate", "screen"), ("slate", "print")]
+)
+def test_text_can_be_read_on_what_is_beneath_it(page: Any, scheme: str, medium: str) -> None:
     show(page, scheme)
+    page.emulate_media(media=medium)
     texts = [t for t in page.evaluate(TEXTS) if t["text"].strip()]
+    page.emulate_media(media="screen")
     assert len(texts) > 40
     assert sum(len(t["beneath"]) for t in texts) > 10
     for text in texts:

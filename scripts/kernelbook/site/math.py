@@ -104,8 +104,7 @@ def _render(md: markdown.Markdown, tex: str, quoted: str, *, display: bool, tag:
         shown = " ".join(quoted.split())
         raise page_error(md, f"KaTeX cannot read {shown}: {error}", quoted=quoted) from None
     kind = "display" if display else "inline"
-    focus = ' tabindex="0"' if display else ""  # a scrolling box must be reachable by keyboard
-    return f'<{tag} class="kb-math kb-math--{kind}"{focus} data-search-exclude>{body}</{tag}>'
+    return f'<{tag} class="kb-math kb-math--{kind}" data-search-exclude>{body}</{tag}>'
 
 
 def makeExtension(**kwargs: Any) -> MathExtension:

@@ -45,7 +45,6 @@ KINDS = {
     "xychart": "xychart",
     "stateDiagram-v2": "state",
     "stateDiagram": "state",
-    "classDiagram": "class",
 }
 
 _CONFIG: dict[str, Any] = {
@@ -60,7 +59,6 @@ _CONFIG: dict[str, Any] = {
         "wrappingWidth": 260,
         "subGraphTitleMargin": {"top": 4, "bottom": 10},
     },
-    "class": {"htmlLabels": False},
     "state": {"htmlLabels": False},
     "sequence": {
         "mirrorActors": False,  # the same boxes again at the bottom say nothing new
@@ -68,6 +66,7 @@ _CONFIG: dict[str, Any] = {
         "width": 140,
         "height": 44,
         "messageMargin": 34,
+        "labelBoxWidth": 68,  # "critical" does not fit the default
         "bottomMarginAdj": 4,
         "diagramMarginX": 12,
     },
