@@ -88,8 +88,6 @@ VECTOR_ADD = Experiment(
         add_wide(2, False),
         add_wide(4, False),
         add_wide(1, True),
-        add_wide(2, True),
-        add_wide(4, True),
         Library(
             "device_copy",
             "device_copy",
@@ -107,6 +105,56 @@ VECTOR_ADD = Experiment(
         Transfer("d2h_pinned", "d2h", True, Text("显卡→主机，锁页", "GPU to host, pinned")),
     ),
     bound="memory",
+)
+
+
+# ---- the latency of one load ----------------------------------------------------------------
+
+
+def chase_reference(xp: Any, inputs: Arrays, shape: Shape) -> Arrays:
+    table = inputs["table"]
+    host = table.get() if hasattr(table, "get") else table
+    i = 0
+    for _ in range(shape["steps"]):
+        i = (i * 1664525 + int(host[i]) + 1013904223) % shape["n"]
+    return {"last": xp.asarray([i], dtype=xp.float64)}
+
+
+def latency(name: str, elements: int, title: Text) -> Experiment:
+    return Experiment(
+        name=name,
+        title=title,
+        shape={"n": elements, "steps": 2**14},
+        emulator_shape={"n": 2**10, "steps": 2**7},
+        ragged=({"n": 1, "steps": 1}, {"n": 2**15, "steps": 100}),
+        buffers=(
+            Buffer("table", "in", lambda s: (s["n"],), "int32", 0, 2**31 - 1),
+            Buffer("last", "out", lambda s: (1,), "int32"),
+        ),
+        reference=chase_reference,
+        flops=lambda s: 0,
+        tolerance=Tolerance(relative=0.0, absolute=0.0),
+        variants=(
+            Kernel(
+                name="pointer_chase",
+                source="pointer_chase.cu",
+                entry="pointer_chase",
+                args=("table", "last", "n", "steps"),
+                grid=lambda s, t: (1, 1, 1),
+                block=lambda s, t: (1, 1, 1),
+                title=Text("一个线程的指针追逐", "pointer chase of one thread"),
+            ),
+        ),
+        dtype="int32",
+        sparse=True,
+    )
+
+
+# Sizes that lie well inside a level of every card in devices.toml, or well outside its L2.
+LATENCY = (
+    latency("latency_l1", 2**12, Text("L1 延迟（16 KiB）", "L1 latency (16 KiB)")),
+    latency("latency_l2", 2**20, Text("L2 延迟（4 MiB）", "L2 latency (4 MiB)")),
+    latency("latency_dram", 2**28, Text("显存延迟（1 GiB）", "DRAM latency (1 GiB)")),
 )
 
 
@@ -249,4 +297,5 @@ EXPERIMENTS = [
     gemm(4096, (*SHAPES, tiled_rows(16), tiled_rows(8)), cpu=False),
     gemm(8192, MAIN, cpu=False),
     BARRIERS,
+    *LATENCY,
 ]

@@ -151,6 +151,7 @@ class Experiment:
     dtype: str = "float32"
     seed: int = 1
     bound: Literal["memory", "compute"] = "memory"  # which rate a table shows first
+    sparse: bool = False  # touches only part of its buffers: no byte model, no bandwidth
     chapter: str = ""  # set by the catalog: the folder's name
     folder: Path = Path()  # set by the catalog
 
@@ -190,12 +191,12 @@ class Experiment:
         raise ExperimentError(f"experiment {self.name!r} has no variant {name!r}")
 
     def bytes_read(self, shape: Shape) -> int:
-        """Compulsory bytes read: every input once."""
-        return sum(buffer_bytes(b, shape) for b in self.inputs)
+        """Compulsory bytes read: every input once; 0 for a sparse experiment."""
+        return 0 if self.sparse else sum(buffer_bytes(b, shape) for b in self.inputs)
 
     def bytes_written(self, shape: Shape) -> int:
-        """Compulsory bytes written: every output once."""
-        return sum(buffer_bytes(b, shape) for b in self.outputs)
+        """Compulsory bytes written: every output once; 0 for a sparse experiment."""
+        return 0 if self.sparse else sum(buffer_bytes(b, shape) for b in self.outputs)
 
 
 ITEM_BYTES = {
