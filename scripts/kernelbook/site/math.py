@@ -103,8 +103,11 @@ def _render(md: markdown.Markdown, tex: str, quoted: str, *, display: bool, tag:
     except katex.TexError as error:
         shown = " ".join(quoted.split())
         raise page_error(md, f"KaTeX cannot read {shown}: {error}", quoted=quoted) from None
-    kind = "display" if display else "inline"
-    return f'<{tag} class="kb-math kb-math--{kind}" data-search-exclude>{body}</{tag}>'
+    if display:
+        return f'<{tag} class="kb-math kb-math--display" data-search-exclude>{body}</{tag}>'
+    # Search should find a sentence with its formula in it, but once: as drawn, not as MathML.
+    body = body.replace('class="katex-mathml"', 'class="katex-mathml" data-search-exclude', 1)
+    return f'<{tag} class="kb-math kb-math--inline">{body}</{tag}>'
 
 
 def makeExtension(**kwargs: Any) -> MathExtension:
