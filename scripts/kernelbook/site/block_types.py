@@ -1,0 +1,21 @@
+"""Every block an article can use."""
+
+from __future__ import annotations
+
+from kernelbook.site import code_blocks, data_blocks, series_blocks
+from kernelbook.site.blocks import BookBlock
+
+BLOCKS: tuple[type[BookBlock], ...] = (
+    code_blocks.ExcerptBlock,
+    code_blocks.SourceBlock,
+    code_blocks.SourcesBlock,
+    data_blocks.ResultsBlock,
+    data_blocks.CountsBlock,
+    data_blocks.CountersBlock,
+    data_blocks.CompiledBlock,
+    data_blocks.KernelsBlock,
+    data_blocks.HardwareBlock,
+    data_blocks.ChartBlock,
+    data_blocks.FigureIfBlock,
+    series_blocks.NavigationBlock,
+)

@@ -1,0 +1,84 @@
+"""The Markdown extension of the site: numbers, claims and blocks bound to records and sources.
+
+markdown_extensions:
+  kernelbook.site.extension:
+    language: zh
+    strict: false        a stale number of ours fails the build instead of being marked
+    root: ""             the repository; default: the folder of mkdocs.yml
+    results: ""          records; default: results/ of the repository
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import markdown
+from pymdownx.blocks import BlocksExtension, BlocksProcessor
+
+from kernelbook.site.block_types import BLOCKS
+from kernelbook.site.blocks import LeftoverTreeprocessor
+from kernelbook.site.numbers import TokenInline, TokenPostprocessor, TokenPreprocessor
+from kernelbook.site.page import LANGUAGES, PageState
+from kernelbook.site.place import page_error
+from kernelbook.site.results_page import ResultsPagePreprocessor
+from kernelbook.site.tokens import Token
+
+# Before everything that reads or removes text (whitespace normalisation is at 30).
+_PREPROCESS = 40
+# After code spans (190), before escapes (180) and everything that reads punctuation.
+_INLINE = 188
+# After the inline pass (20) has marked code as atomic, before MkDocs looks at links (0).
+_LEFTOVER = 19
+# After raw HTML has been put back (30).
+_POSTPROCESS = 10
+
+
+class SiteExtension(BlocksExtension):
+    """Registers everything; one instance is one page in MkDocs."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        self.config = {
+            "language": ["zh", "zh or en"],
+            "strict": [False, "a stale number of ours is an error"],
+            "root": ["", "the repository; default: the folder of mkdocs.yml"],
+            "results": ["", "folder of the records; default: results/ of the repository"],
+        }
+        super().__init__(**kwargs)
+        self._tokens: list[Token] = []
+        self._page: PageState | None = None
+
+    def extendMarkdownBlocks(
+        self, md: markdown.Markdown, block_mgr: BlocksProcessor
+    ) -> None:
+        md.registerExtension(self)
+        language = str(self.getConfig("language"))
+        if language not in LANGUAGES:
+            raise page_error(md, f"language is {language!r}", hint="one of " + ", ".join(LANGUAGES))
+        page = PageState(
+            md,
+            language,
+            bool(self.getConfig("strict")),
+            str(self.getConfig("root") or ""),
+            str(self.getConfig("results") or ""),
+        )
+        self._page = page
+        tokens = self._tokens
+        md.preprocessors.register(TokenPreprocessor(page, tokens), "kb-tokens", _PREPROCESS)
+        md.preprocessors.register(ResultsPagePreprocessor(page), "kb-results", _PREPROCESS - 1)
+        md.inlinePatterns.register(TokenInline(page, tokens), "kb-token", _INLINE)
+        md.postprocessors.register(TokenPostprocessor(page, tokens), "kb-tokens", _POSTPROCESS)
+        for block in BLOCKS:
+            block_mgr.register(block, {"page": page, "tokens": tokens})
+        leftover = LeftoverTreeprocessor(page, lambda: sorted(block_mgr.blocks))
+        md.treeprocessors.register(leftover, "kb-leftover", _LEFTOVER)
+
+    def reset(self) -> None:
+        """Between two pages converted by one Markdown object."""
+        self._tokens.clear()
+        if self._page is not None:
+            self._page.start()
+
+
+def makeExtension(**kwargs: Any) -> SiteExtension:
+    """Python-Markdown's entry point."""
+    return SiteExtension(**kwargs)

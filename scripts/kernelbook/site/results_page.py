@@ -1,0 +1,52 @@
+"""``/// results-page | 01_basics``: a chapter's results as a page of the site.
+
+The text is that of results/01_basics.md with the reader's own runs beside the published ones. It
+takes the block's place before anything reads the page, so that its headings, tables and anchors
+are those of any page.
+"""
+
+from __future__ import annotations
+
+import re
+
+from markdown.preprocessors import Preprocessor
+
+from kernelbook.errors import KernelbookError, PageError
+from kernelbook.report.pages import page as results_markdown
+from kernelbook.site.page import PageState
+
+_HEADER = re.compile(r"^/{3,}[ \t]*results-page[ \t]*\|[ \t]*(?P<chapter>\S+)[ \t]*$")
+_END = re.compile(r"^/{3,}[ \t]*$")
+
+
+class ResultsPagePreprocessor(Preprocessor):
+    """Puts a chapter's results in the place of the block."""
+
+    def __init__(self, page: PageState) -> None:
+        super().__init__(page.md)
+        self.page = page
+
+    def run(self, lines: list[str]) -> list[str]:
+        shown: list[str] = []
+        rest = list(lines)
+        while rest:
+            line = rest.pop(0)
+            match = _HEADER.match(line)
+            if match is None:
+                shown.append(line)
+                continue
+            if rest and _END.match(rest[0]):
+                rest.pop(0)
+            shown += self._results(match["chapter"], " ".join(line.split()))
+        return shown
+
+    def _results(self, chapter: str, header: str) -> list[str]:
+        try:
+            chapters = self.page.project.book.catalog.chapters
+            if chapter not in chapters:
+                hint = "there are: " + ", ".join(chapters)
+                raise PageError(f"no chapter {chapter!r} in kernels/", hint=hint)
+            text = results_markdown(self.page.project.book, chapter, self.page.language)
+        except KernelbookError as error:
+            raise self.page.error(error, self.page.take_line(header)) from None
+        return text.splitlines()

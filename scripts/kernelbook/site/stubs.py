@@ -1,0 +1,64 @@
+"""The one-line pages that exist because a kernel or a chapter does.
+
+They are committed, so that MkDocs, an editor and a reader of the repository see every page of the
+site as a file; `ensure` writes those that are missing. Needs nothing of the site's own libraries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from kernelbook.catalog import Catalog
+from kernelbook.codec import write_atomically
+
+LANGUAGES = ("zh", "en")
+_INDEX_TITLES = {"zh": "源码", "en": "Source code"}
+
+
+def expected(root: Path, catalog: Catalog) -> dict[Path, str]:
+    """Path and text of every stub of this tree, both languages."""
+    return {
+        root / "docs" / language / uri: text
+        for language in LANGUAGES
+        for uri, text in _pages(root, catalog, language)
+    }
+
+
+def ensure(root: Path, catalog: Catalog) -> tuple[Path, ...]:
+    """Write the stubs that are missing and return them; existing ones are left alone."""
+    written = []
+    for path, text in expected(root, catalog).items():
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(path, text)
+            written.append(path)
+    return tuple(written)
+
+
+def orphans(root: Path, catalog: Catalog) -> tuple[Path, ...]:
+    """Stubs whose kernel or chapter is gone, sorted."""
+    wanted = expected(root, catalog)
+    found = (
+        path
+        for language in LANGUAGES
+        for folder in ("results", "source")
+        for path in (root / "docs" / language / folder).rglob("*.md")
+    )
+    return tuple(sorted(p for p in found if p not in wanted and _is_stub(p)))
+
+
+def _is_stub(path: Path) -> bool:
+    text = path.read_text(encoding="utf-8")
+    return "/// source |" in text or "/// results-page |" in text
+
+
+def _pages(root: Path, catalog: Catalog, language: str) -> Iterator[tuple[str, str]]:
+    for chapter in catalog.chapters:
+        yield f"results/{chapter}.md", f"/// results-page | {chapter}\n///\n"
+    yield "source/index.md", f"# {_INDEX_TITLES[language]}\n\n/// sources |\n///\n"
+    for source in catalog.sources():
+        path = source.relative_to(root / "kernels").as_posix()
+        # Source pages stay out of the search: indexing them would cost more than all articles.
+        head = f"---\ntitle: {source.name}\nsearch:\n  exclude: true\n---\n\n"
+        yield f"source/{path.removesuffix('.cu')}.md", f"{head}/// source | {path}\n///\n"

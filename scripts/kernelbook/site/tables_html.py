@@ -1,0 +1,172 @@
+"""Tables and hardware boxes of the report room as HTML.
+
+Every string may come from a stranger's record, so all of them are escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from kernelbook.experiment import Text
+from kernelbook.quantities import Grade
+from kernelbook.report.model import (
+    GRADES,
+    ROLES,
+    STALE,
+    Box,
+    Cell,
+    Figure,
+    Line,
+    Table,
+    grades_of,
+)
+from kernelbook.site import provenance
+from kernelbook.site.excerpt import source_page
+from kernelbook.site.page import PageState
+
+_GRADE = Text("证据", "evidence")
+_EMPTY = Text("还没有这样的记录。", "There are no such records yet.")
+_NOTES = Text("数据从哪来", "Where these numbers come from")
+_LABEL = {
+    "results": Text("结果", "results"),
+    "counts": Text("计数", "counts"),
+    "counters": Text("硬件计数器", "hardware counters"),
+    "compiled": Text("编译结果", "compilation"),
+    "kernels": Text("代码路径", "code paths"),
+}
+
+
+def table_html(table: Table, page: PageState, *, graded: bool = True) -> str:
+    """A table that scrolls by itself where it is wide, with its remarks below."""
+    if not table.lines:
+        return f'<div class="kb-empty">{escape(_EMPTY.of(page.language))}</div>'
+    language = page.language
+    heads = "".join(
+        f'<th scope="col"{_aligned(h.numeric)}>{escape(h.title.of(language))}'
+        + (f"<small>{escape(h.unit)}</small>" if h.unit else "")
+        + "</th>"
+        for h in table.header
+    )
+    if graded:
+        heads += f'<th scope="col">{escape(_GRADE.of(language))}</th>'
+    rows = "".join(_row(table, line, page, graded=graded) for line in table.lines)
+    label = escape(_LABEL[table.kind].of(language))
+    return (
+        f'<div class="kb-table kb-table--{table.kind}">'
+        f'<div class="kb-scroll" tabindex="0" role="region" aria-label="{label}">'
+        f'<table class="kb-data"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
+        f"{_remarks(table, language)}</div>"
+    )
+
+
+def _aligned(numeric: bool) -> str:
+    return ' class="kb-num"' if numeric else ""
+
+
+def _row(table: Table, line: Line, page: PageState, *, graded: bool) -> str:
+    cells = []
+    for place, (head, cell) in enumerate(zip(table.header, line.cells, strict=True)):
+        classes = ["kb-num"] if head.numeric else []
+        classes += ["kb-best"] * cell.best + ["kb-stale"] * cell.stale
+        attribute = f' class="{" ".join(classes)}"' if classes else ""
+        shown = _first(line, cell, page) if place == 0 else _cell(line, cell, head.unit, page)
+        tag = "th scope='row'" if place == 0 else "td"
+        cells.append(f"<{tag}{attribute}>{shown}</{tag.split()[0]}>")
+    if graded:
+        grades = "".join(badge(g, page.language) for g in grades_of(line.cells)) or "—"
+        cells.append(f'<td class="kb-grades">{grades}</td>')
+    attributes = f' data-device="{escape(line.device)}"' if line.device else ""
+    attributes += ' class="kb-local"' if line.local else ""
+    return f"<tr{attributes}>{''.join(cells)}</tr>"
+
+
+def badge(grade: Grade, language: str) -> str:
+    """The grade as a small label of its own."""
+    return f'<b class="kb-grade kb-{grade.label}">{escape(GRADES[grade].of(language))}</b>'
+
+
+def _first(line: Line, cell: Cell, page: PageState) -> str:
+    text = _text(cell, page)
+    if line.stale:
+        text += f' <em class="kb-mark">{escape(STALE.of(page.language))}</em>'
+    return text
+
+
+def _text(cell: Cell, page: PageState) -> str:
+    text = escape(cell.text.of(page.language))
+    if cell.code:
+        text = f"<code>{text}</code>"
+    if cell.source and page.has_page(source_page(cell.source)):
+        text = f'<a href="{escape(page.link(source_page(cell.source)))}">{text}</a>'
+    return text
+
+
+def _cell(line: Line, cell: Cell, unit: str, page: PageState) -> str:
+    text = _text(cell, page)
+    if cell.grade is None or cell.grade is Grade.THEORY or not line.anchor:
+        return text
+    tip_id = page.new_id("kb-tip")
+    tip = _tip(cell, unit, page.language)
+    uri = f"results/{line.chapter}.md"
+    inner = f'{text}<span class="kb-tip" role="tooltip" id="{tip_id}" data-search-exclude="">'
+    inner += f"{tip}</span>"
+    classes = f"kb-number kb-cell kb-{cell.grade.label}"
+    if page.has_page(uri):
+        href = escape(page.link(uri, line.anchor))
+        return f'<a class="{classes}" href="{href}" aria-describedby="{tip_id}">{inner}</a>'
+    return f'<span class="{classes}" tabindex="0" aria-describedby="{tip_id}">{inner}</span>'
+
+
+def _tip(cell: Cell, unit: str, language: str) -> str:
+    assert cell.grade is not None
+    parts = [f"<b>{escape(GRADES[cell.grade].of(language))}</b>"]
+    if cell.stale:
+        parts.append(f"<em>{escape(provenance.word(language, 'stale'))}</em>")
+    if cell.spread:
+        parts.append(f"<small>q1–q3 {escape(cell.spread)} {escape(unit)}</small>")
+    if cell.samples:
+        samples = provenance.word(language, "samples").format(cell.samples)
+        parts.append(f"<small>{escape(samples)}</small>")
+    if cell.detail:
+        parts.append(f"<small>{escape(cell.detail)}</small>")
+    return "".join(parts)
+
+
+def _remarks(table: Table, language: str) -> str:
+    """Why rows have no numbers, said openly; where the others come from, on request."""
+    said: dict[str, None] = {}
+    for line in table.lines:
+        for words in (line.reason, line.note):
+            if words is not None:
+                name = f"<code>{escape(line.variant)}</code>"
+                said[f"<li>{name} {escape(words.of(language))}</li>"] = None
+    html = f'<ul class="kb-remarks">{"".join(said)}</ul>' if said else ""
+    if table.notes:
+        notes = "".join(f"<li>{escape(note.of(language))}</li>" for note in table.notes)
+        summary = escape(_NOTES.of(language))
+        html += f'<details class="kb-notes"><summary>{summary}</summary><ul>{notes}</ul></details>'
+    return html
+
+
+def hardware_html(boxes: Sequence[Box], language: str) -> str:
+    """A card for every device, the reference first."""
+    return f'<div class="kb-devices">{"".join(_box(box, language) for box in boxes)}</div>'
+
+
+def _box(box: Box, language: str) -> str:
+    figures = "".join(_figure(figure, language) for figure in box.figures)
+    role = escape(ROLES[box.role].of(language))
+    return (
+        f'<section class="kb-device kb-device--{box.role}" data-device="{escape(box.slug)}">'
+        f'<p class="kb-device__name"><b>{escape(box.name)}</b> <small>{role}</small></p>'
+        f"<dl>{figures}</dl></section>"
+    )
+
+
+def _figure(figure: Figure, language: str) -> str:
+    value = escape(figure.cell.text.of(language))
+    unit = f"\u00a0{escape(figure.unit)}" if figure.unit else ""
+    title = escape(figure.title.of(language))
+    detail = f' title="{escape(figure.cell.detail)}"' if figure.cell.detail else ""
+    return f"<div{detail}><dt>{title}</dt><dd>{value}{unit}</dd></div>"

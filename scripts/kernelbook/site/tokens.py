@@ -1,0 +1,102 @@
+"""Finding ``{= … =}`` and ``{? … ?}`` in a page's text, with their lines.
+
+Tokens are taken out before anything else reads the text: a ``|`` in one must not split a table
+cell, a ``*`` must not start emphasis, and Python-Markdown forgets line numbers at once. Each is
+replaced by a placeholder of private-use characters; what is left of them at the end stood in
+code, and gets its text back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+OPEN, CLOSE = "\ue0f0", "\ue0f1"
+PLACEHOLDER = re.compile(f"{OPEN}([0-9]+){CLOSE}")
+
+_FENCE = re.compile(r"^[ \t>]*(?P<fence>`{3,}|~{3,})(?P<info>[^`\n]*)$")
+_CODE_OR_TOKEN = re.compile(
+    r"(?P<code>(?<![`\\])(?P<ticks>`+)(?!`)(?:(?!\n[ \t]*\n).)*?(?<!`)(?P=ticks)(?!`))"
+    r"|(?<![\\{])\{(?P<kind>[=?])(?=\s)(?P<body>(?:(?!\n[ \t]*\n|\{[=?]\s).)+?)(?<=\s)(?P=kind)\}",
+    re.S,
+)
+_PARAGRAPH_BREAK = re.compile(r"\n[ \t>]*\n|\n[ \t>]*(?=[-*+] |\d+\. |#|\|)")
+SENTENCE_LENGTH = 160
+
+
+@dataclass(frozen=True)
+class Token:
+    """``{= body =}`` (kind "=") or ``{? body ?}`` (kind "?"); lines are those of its file."""
+
+    kind: str
+    body: str
+    text: str  # as it stands in the page, delimiters included
+    line: int
+    sentence: str  # the paragraph or list item around it, for the message of a false claim
+
+
+def extract(text: str, first_line: int = 1) -> tuple[str, tuple[Token, ...]]:
+    """The text with placeholders for its tokens, and the tokens in order.
+
+    ``first_line`` is the line of the page's file on which ``text`` begins.
+    """
+    found: list[Token] = []
+    pieces: list[str] = []
+    for start, stretch, is_code in stretches(text):
+        if is_code:
+            pieces.append(stretch)
+            continue
+
+        def replace(match: re.Match[str], stretch: str = stretch, start: int = start) -> str:
+            if match["code"] is not None:
+                return match.group()
+            line = first_line + text.count("\n", 0, start + match.start())
+            sentence = _sentence(stretch, match.start(), match.end())
+            body = " ".join(match["body"].split())
+            found.append(Token(match["kind"], body, match.group(), line, sentence))
+            return f"{OPEN}{len(found) - 1}{CLOSE}"
+
+        pieces.append(_CODE_OR_TOKEN.sub(replace, stretch))
+    return "".join(pieces), tuple(found)
+
+
+def restore(text: str, tokens: tuple[Token, ...], quote: Callable[[str], str] = str) -> str:
+    """Text whose placeholders are replaced by what the author wrote."""
+
+    def original(match: re.Match[str]) -> str:
+        number = int(match[1])
+        return quote(tokens[number].text) if number < len(tokens) else match.group()
+
+    return PLACEHOLDER.sub(original, text)
+
+
+def stretches(text: str) -> Iterator[tuple[int, str, bool]]:
+    """(offset, text, is code) of the parts of a page inside and outside of fenced code."""
+    start = position = 0
+    fence = ""
+    for line in text.splitlines(keepends=True):
+        match = _FENCE.match(line.rstrip("\r\n"))
+        if match and not fence:
+            if position > start:
+                yield start, text[start:position], False
+            start, fence = position, match["fence"]
+        elif match and match["fence"].startswith(fence) and not match["info"].strip():
+            yield start, text[start : position + len(line)], True
+            start, fence = position + len(line), ""
+        position += len(line)
+    if position > start:
+        yield start, text[start:], bool(fence)
+
+
+def _sentence(text: str, start: int, end: int) -> str:
+    """The paragraph or list item around a token, without tokens and markup, shortened."""
+    before = max((m.end() for m in _PARAGRAPH_BREAK.finditer(text, 0, start)), default=0)
+    after = _PARAGRAPH_BREAK.search(text, end)
+    paragraph = text[before : after.start() if after else len(text)]
+    here = start - before
+    # Of a long paragraph the part around the token: from the last full stop before it.
+    stop = max(paragraph.rfind(mark, 0, here) for mark in ("。", "！", "？", ". "))
+    plain = _CODE_OR_TOKEN.sub(lambda m: m.group() if m["code"] else "", paragraph[stop + 1 :])
+    plain = " ".join(plain.split()).strip("*_ ")
+    return plain if len(plain) <= SENTENCE_LENGTH else plain[: SENTENCE_LENGTH - 1] + "…"
