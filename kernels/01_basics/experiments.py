@@ -10,6 +10,7 @@ import numpy as np
 from kernelbook.experiment import (
     Arrays,
     Buffer,
+    Chart,
     Cpu,
     Dim,
     Experiment,
@@ -298,4 +299,61 @@ EXPERIMENTS = [
     gemm(8192, MAIN, cpu=False),
     BARRIERS,
     *LATENCY,
+]
+
+CHARTS = [
+    Chart(
+        name="vector_add_bandwidth",
+        title=Text("向量加法的有效带宽", "Effective bandwidth of vector addition"),
+        kind="bars",
+        experiments=("vector_add_64m",),
+        variants=(
+            "vector_add",
+            "vector_add_float4x1",
+            "vector_add_float4x2",
+            "vector_add_float4x4",
+            "vector_add_float4x1_streaming",
+            "vector_add_float4x2_streaming",
+            "vector_add_float4x4_streaming",
+            "device_copy",
+            "cupy_add",
+        ),
+        metric="bandwidth",
+        roof="bandwidth",
+    ),
+    Chart(
+        name="gemm_1024_throughput",
+        title=Text(
+            "1024×1024×1024 矩阵乘法的计算吞吐", "Throughput of the 1024×1024×1024 matrix product"
+        ),
+        kind="bars",
+        experiments=("gemm_1024",),
+        variants=("matrix_mul_naive", "matrix_mul_tiled", "cublas_sgemm"),
+    ),
+    Chart(
+        name="gemm_sweep",
+        title=Text("矩阵越大，分块的收益是否越大", "Does tiling pay more for larger matrices?"),
+        kind="sweep",
+        experiments=("gemm_1024", "gemm_2048", "gemm_4096", "gemm_8192"),
+        variants=("matrix_mul_naive", "matrix_mul_tiled", "cublas_sgemm"),
+        x="n",
+        x_title=Text("矩阵边长 m = n = k", "matrix size m = n = k"),
+        roof="fp32_flops",
+    ),
+    Chart(
+        name="gemm_shapes",
+        title=Text("线程块形状与 tile 大小的影响", "What block shape and tile size change"),
+        kind="bars",
+        experiments=("gemm_1024", "gemm_4096"),
+        variants=tuple(k.name for k in (*SHAPES, tiled_rows(16), tiled_rows(8))),
+    ),
+    Chart(
+        name="roofline_01",
+        title=Text(
+            "Roofline：向量加法与矩阵乘法", "Roofline: vector addition and the matrix product"
+        ),
+        kind="roofline",
+        experiments=("vector_add_64m", "gemm_1024"),
+        variants=("vector_add", "matrix_mul_naive", "matrix_mul_tiled", "cublas_sgemm"),
+    ),
 ]

@@ -12,9 +12,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from .errors import ExperimentError, KernelbookError, UsageError
-from .experiment import Experiment, Kernel
+from .experiment import Chart, Experiment, Kernel
 
 _CHAPTER = re.compile(r"^\d\d_\w+$")
+_CHART = re.compile(r"^[a-z][a-z0-9_]*$")
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Catalog:
 
     root: Path
     experiments: tuple[Experiment, ...]
+    charts: tuple[Chart, ...] = ()
 
     @property
     def chapters(self) -> tuple[str, ...]:
@@ -93,19 +95,24 @@ class Catalog:
 def load(root: Path) -> Catalog:
     """Import every chapter's experiments.py under ``root``; raises ExperimentError."""
     found: list[Experiment] = []
+    charts: list[Chart] = []
     for file in sorted(root.glob("kernels/*/experiments.py")):
         if not _CHAPTER.match(file.parent.name):
             raise ExperimentError("a chapter's folder is named NN_name", file=file)
-        for experiment in _load_chapter(file):
+        experiments, drawn = _load_chapter(file)
+        for experiment in experiments:
             if any(e.name == experiment.name for e in found):
                 raise ExperimentError(f"experiment {experiment.name!r} exists twice", file=file)
             found.append(experiment)
+        for chart in drawn:
+            _check_chart(chart, experiments, [c.name for c in charts], file)
+            charts.append(chart)
     if not found:
         raise ExperimentError("no kernels/NN_chapter/experiments.py found", file=root / "kernels")
-    return Catalog(root, tuple(found))
+    return Catalog(root, tuple(found), tuple(charts))
 
 
-def _load_chapter(file: Path) -> Iterable[Experiment]:
+def _load_chapter(file: Path) -> tuple[tuple[Experiment, ...], tuple[Chart, ...]]:
     name = f"kernelbook_chapter_{file.parent.name}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
@@ -120,17 +127,42 @@ def _load_chapter(file: Path) -> Iterable[Experiment]:
         raise ExperimentError(
             f"{type(error).__name__}: {error}", file=file, line=_line_in(error, file)
         ) from error
-    for experiment in getattr(module, "EXPERIMENTS", ()):
-        placed = replace(experiment, chapter=file.parent.name, folder=file.parent)
-        for kernel in placed.kernels:
-            _check_source(placed, kernel, file)
-        yield placed
+    experiments = tuple(
+        replace(experiment, chapter=file.parent.name, folder=file.parent)
+        for experiment in getattr(module, "EXPERIMENTS", ())
+    )
+    for experiment in experiments:
+        for kernel in experiment.kernels:
+            _check_source(experiment, kernel, file)
+    return experiments, tuple(getattr(module, "CHARTS", ()))
 
 
 def _check_source(experiment: Experiment, kernel: Kernel, file: Path) -> None:
     source = experiment.folder / kernel.source
     if not source.is_file():
         raise ExperimentError(f"{experiment.name}/{kernel.name}: no file {source}", file=file)
+
+
+def _check_chart(
+    chart: Chart, experiments: Sequence[Experiment], names: Sequence[str], file: Path
+) -> None:
+    """A chart draws what its own chapter has; raises ExperimentError where it does not."""
+    if not _CHART.match(chart.name) or chart.name in names:
+        what = "exists twice" if chart.name in names else "is not a file's name"
+        raise ExperimentError(f"chart {chart.name!r} {what}", file=file)
+    known = {e.name: e for e in experiments}
+    for name in chart.experiments:
+        if name not in known:
+            what = f"chart {chart.name!r} draws {name!r}, which is no experiment of this chapter"
+            raise ExperimentError(what, file=file)
+        if chart.kind == "sweep" and chart.x not in known[name].shape:
+            what = f"chart {chart.name!r} sweeps {chart.x!r}, which is no entry of the shape of {name!r}"
+            raise ExperimentError(what, file=file)
+    drawn = {v.name for name in chart.experiments for v in known[name].variants}
+    for variant in chart.variants:
+        if variant not in drawn:
+            what = f"chart {chart.name!r} draws {variant!r}, which none of its experiments has"
+            raise ExperimentError(what, file=file)
 
 
 def _line_in(error: BaseException, file: Path) -> int | None:

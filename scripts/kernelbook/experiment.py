@@ -199,6 +199,28 @@ class Experiment:
         return 0 if self.sparse else sum(buffer_bytes(b, shape) for b in self.outputs)
 
 
+@dataclass(frozen=True)
+class Chart:
+    """A picture of results, drawn from records, one file a language.
+
+    ``bars``: a bar for each variant and device. ``sweep``: a line for each variant over ``x``, an
+    entry of the shape. ``roofline``: throughput over arithmetic intensity by the author's model,
+    under the roofs of the spec sheets. ``roof`` names a figure of the spec sheets that bounds the
+    metric ("bandwidth", "fp32_flops"), drawn as theory.
+    """
+
+    name: str
+    title: Text
+    kind: Literal["bars", "sweep", "roofline"]
+    experiments: tuple[str, ...]
+    variants: tuple[str, ...]
+    metric: str = "throughput"
+    roof: str = ""
+    x: str = ""
+    x_title: Text = Text("", "")
+    cache: Literal["cold", "warm"] = "cold"
+
+
 ITEM_BYTES = {
     "float64": 8, "int64": 8, "uint64": 8,
     "float32": 4, "int32": 4, "uint32": 4,
