@@ -156,7 +156,7 @@ def _check_chart(
             what = f"chart {chart.name!r} draws {name!r}, which is no experiment of this chapter"
             raise ExperimentError(what, file=file)
         if chart.kind == "sweep" and chart.x not in known[name].shape:
-            what = f"chart {chart.name!r} sweeps {chart.x!r}, which is no entry of the shape of {name!r}"
+            what = f"chart {chart.name!r} sweeps {chart.x!r}, no entry of the shape of {name!r}"
             raise ExperimentError(what, file=file)
     drawn = {v.name for name in chart.experiments for v in known[name].variants}
     for variant in chart.variants:
