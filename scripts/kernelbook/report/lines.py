@@ -180,12 +180,23 @@ def _best(book: Book, name: str, entries: Sequence[Entry]) -> Iterable[Entry]:
         elif name in entry.values:
             row = entry.values[name]
             value = convert(row.value, row.unit, metric(base).unit)
-        if value is not None and entry.result.kind == "kernel":
+        if value is not None and _competes(book, entry):
             key = (str(entry.item.path), entry.record.slug)
             groups.setdefault(key, []).append((better * value, -i))
     for group in groups.values():
         if len(group) > 1:
             yield entries[-max(group)[1]]
+
+
+def _competes(book: Book, entry: Entry) -> bool:
+    """Baselines do not compete, nor do kernels that are wrong on purpose."""
+    if entry.result.kind != "kernel":
+        return False
+    try:
+        variant = book.catalog.experiment(entry.record.experiment).variant(entry.result.variant)
+    except KernelbookError:
+        return True
+    return not getattr(variant, "counter_example", False)
 
 
 def _marked(cell: Cell) -> Cell:
@@ -239,6 +250,8 @@ def _note(book: Book, entry: Entry) -> Text | None:
         pass  # the record speaks of a variant the tree no longer has
     zh.append(_of(entry.result.note, "zh"))
     en.append(_of(entry.result.note, "en"))
+    zh += entry.result.findings  # of the emulator's checks
+    en += entry.result.findings
     time = entry.values.get("time")
     for timing in entry.result.timings:
         if timing.throttle and time is not None and timing.cache == time.cache:

@@ -87,12 +87,14 @@ def _about(experiment: Experiment, language: str) -> Iterable[str]:
         f"- {_w('shape', language)}{colon}{code(experiment.name)}, {sizes}, {experiment.dtype}, "
         f"{_w('seed', language)} {experiment.seed}"
     )
-    parts = [
-        f"{flops:,} FLOP",
-        f"{_w('read', language)} {read:,} B",
-        f"{_w('written', language)} {written:,} B",
-        f"{_w('intensity', language)} {flops / (read + written):.4g} FLOP/B",
-    ]
+    parts = [f"{flops:,} FLOP"] if flops else []
+    if read + written:
+        parts += [f"{_w('read', language)} {read:,} B", f"{_w('written', language)} {written:,} B"]
+    if flops and read + written:
+        intensity = f"{flops / (read + written):.4g} FLOP/B"
+        parts.append(f"{_w('intensity', language)} {intensity}")
+    if not parts:
+        return  # a latency experiment: neither FLOP nor bytes say anything
     yield f"- {_w('model', language)}{colon}" + ", ".join(f"{p} [{theory}]" for p in parts)
 
 
