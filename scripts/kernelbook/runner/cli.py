@@ -13,10 +13,11 @@ from .. import catalog as catalogs
 from ..catalog import Catalog, Selection
 from ..devices import Sheets, sheets
 from ..errors import KernelbookError
-from ..records import load_all
+from ..records import DeviceInfo, load_all
 from ..report.check import problems
 from ..report.render import render
 from .compiling import compile_all
+from .context import Context
 from .counting import count_all
 from .listing import closing_table, list_everything
 from .options import Options, parse
@@ -63,6 +64,13 @@ class _Run:
     sheets: Sheets
     selections: tuple[Selection, ...]
     outcomes: list[Outcome] = field(default_factory=list)
+    device: DeviceInfo | None = None
+
+    @property
+    def context(self) -> Context:
+        o = self.options
+        taken = provenance(o.root)
+        return Context(o.root, o.results, o.cache, self.sheets, taken, o.remeasure)
 
     def stage(self, name: str, stage: Callable[[_Run], None]) -> None:
         try:
@@ -92,16 +100,16 @@ def _dispatch(options: Options, display: Display) -> int:
     load_all(options.results)  # a broken record is named before an hour of work, not after it
     if not options.render_only:
         run.stage("compile", _compile)
-        device = _probe(run)
-        if device is None or options.count:
+        run.device = _probe(run)
+        if run.device is None or options.count:
             run.stage("count", _count)
-        if device is not None:
+        if run.device is not None:
             run.stage("measure", _measure)
     _render(run)
     return _close(run)
 
 
-def _probe(run: _Run) -> object | None:
+def _probe(run: _Run) -> DeviceInfo | None:
     """The GPU to measure on, or None; says in one line which."""
     from ..gpu.device_info import probe
 
@@ -117,30 +125,26 @@ def _probe(run: _Run) -> object | None:
 
 
 def _compile(run: _Run) -> None:
-    options = run.options
     with run.display.stage("compile", len(run.selections)) as stage:
-        for outcome in compile_all(
-            run.selections, run.sheets, options.results, options.cache, provenance(options.root),
-            stage, again=options.remeasure,
-        ):  # fmt: skip
+        for outcome in compile_all(run.context, run.selections, stage):
             run.outcomes.append(outcome)
 
 
 def _count(run: _Run) -> None:
-    options = run.options
     with run.display.stage("count", len(run.selections)) as stage:
-        for outcome in count_all(
-            run.selections, run.sheets, options.results, options.cache, provenance(options.root),
-            stage, again=options.remeasure,
-        ):  # fmt: skip
+        for outcome in count_all(run.context, run.selections, stage):
             run.outcomes.append(outcome)
 
 
 def _measure(run: _Run) -> None:
-    from .measure_stage import measure_all
+    from .measure_stage import measure_all  # needs CuPy and a driver
 
+    assert run.device is not None
     with run.display.stage("measure", len(run.selections)) as stage:
-        run.outcomes.extend(measure_all(run.selections, run.options, stage))
+        for outcome in measure_all(
+            run.context, run.catalog, run.selections, run.options, run.device, stage
+        ):
+            run.outcomes.append(outcome)
 
 
 def _render(run: _Run) -> None:

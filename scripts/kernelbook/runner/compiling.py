@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +15,9 @@ from ..experiment import Experiment, Kernel
 from ..records import SCHEMA, Compilation, Record, Result, load, path_of, save
 from ..resources import compilation_of, compile_kernel
 from ..staleness import kernel_key, launch_of
+from .context import Context
 from .outcome import Outcome
 from .progress import Stage
-from .provenance import Provenance
 
 # One architecture of each generation a reader may own, the reference device's among them.
 ARCHITECTURES = ("sm_75", "sm_80", "sm_89", "sm_90", "sm_120")
@@ -34,38 +34,29 @@ def _number(arch: str) -> int:
 
 
 def compile_all(
-    selections: Sequence[Selection],
-    sheets: Sheets,
-    results: Path,
-    cache: Path,
-    provenance: Provenance,
-    stage: Stage,
-    *,
-    again: bool,
+    context: Context, selections: Sequence[Selection], stage: Stage
 ) -> Iterator[Outcome]:
     """Compile what is selected and write the records whose key, or whose content, changed.
 
-    Current records are left as they are unless ``again``; every kernel is still compiled (from the
-    cache where possible), so that a source that no longer compiles is found on every run.
+    Current records are left as they are unless ``context.again``. Every kernel is still compiled,
+    from the cache where possible, so that a source that no longer compiles is always found.
     """
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        jobs = {s.experiment.name: _submit(pool, s, sheets, cache) for s in selections}
+        jobs = {s.experiment.name: _submit(pool, s, context) for s in selections}
         for selection in selections:
-            yield _finish(
-                selection, jobs[selection.experiment.name], sheets, results, provenance, again
-            )
+            yield _finish(context, selection, jobs[selection.experiment.name])
             stage.step(selection.experiment.name)
 
 
 Jobs = dict[str, list[Future[Compilation]]]
 
 
-def _submit(pool: ThreadPoolExecutor, selection: Selection, sheets: Sheets, cache: Path) -> Jobs:
-    experiment = selection.experiment
+def _submit(pool: ThreadPoolExecutor, selection: Selection, context: Context) -> Jobs:
+    experiment, sheets = selection.experiment, context.sheets
     target = sheets.device(sheets.reference).target
 
     def compile_one(kernel: Kernel, arch: str) -> Compilation:
-        compiled = compile_kernel(experiment, kernel, arch, cache / "compile")
+        compiled = compile_kernel(experiment, kernel, arch, context.cache / "compile")
         return compilation_of(experiment, kernel, compiled, experiment.shape, target)
 
     return {
@@ -77,20 +68,13 @@ def _submit(pool: ThreadPoolExecutor, selection: Selection, sheets: Sheets, cach
     }
 
 
-def _finish(
-    selection: Selection,
-    jobs: Jobs,
-    sheets: Sheets,
-    results: Path,
-    provenance: Provenance,
-    again: bool,
-) -> Outcome:
-    experiment = selection.experiment
+def _finish(context: Context, selection: Selection, jobs: Jobs) -> Outcome:
+    experiment, provenance = selection.experiment, context.provenance
     failures: list[str] = []
     rows: dict[str, Result] = {}
     for name, futures in jobs.items():
         try:
-            rows[name] = _row(experiment, name, tuple(f.result() for f in futures), sheets)
+            rows[name] = _row(experiment, name, tuple(f.result() for f in futures), context.sheets)
         except (KernelbookError, OSError) as error:
             failures.append(f"{experiment.name}/{name}: {error}")
             rows[name] = Result(name, "kernel", status="failed", reason=_portable(error))
@@ -107,19 +91,23 @@ def _finish(
         dirty=provenance.dirty,
         date=provenance.date,
     )
-    old = existing(results, record)
-    kept = {r.variant: r for r in old.results} if old else {}
-    merged = tuple(
-        row
-        for kernel in experiment.kernels
-        if (row := rows.get(kernel.name, kept.get(kernel.name))) is not None
-    )
-    if old and not again and same_code(old.results, merged):
+    old = existing(context.results, record)
+    merged = merge(experiment, rows, old)
+    if old and not context.again and same_code(old.results, merged):
         return Outcome("compile", experiment.name, old, False, tuple(failures))
     record = replace(record, results=merged)
     if merged:
-        save(results, record)
+        save(context.results, record)
     return Outcome("compile", experiment.name, record, True, tuple(failures))
+
+
+def merge(
+    experiment: Experiment, rows: Mapping[str, Result], old: Record | None
+) -> tuple[Result, ...]:
+    """The new rows and, for kernels not asked for this time, the old ones, in the author's order."""
+    kept = {r.variant: r for r in old.results} if old else {}
+    every = {**kept, **rows}
+    return tuple(every[k.name] for k in experiment.kernels if k.name in every)
 
 
 def same_code(old: Sequence[Result], new: Sequence[Result]) -> bool:

@@ -1,0 +1,239 @@
+"""The count stage: every kernel executed, verified and counted by the emulator, in parallel.
+
+Each kernel runs in a worker process, so that one that exhausts memory costs its own row.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import catalog as catalogs
+from .. import ptx
+from ..catalog import Selection
+from ..devices import Sheets, sheets
+from ..errors import KernelbookError, UnsupportedPtx
+from ..experiment import SCALAR_TYPES, Arrays, Experiment, Kernel, Shape, Target
+from ..records import SCHEMA, Record, Result, Verification, load, path_of, save
+from ..resources import compilation_of, compile_kernel
+from ..staleness import kernel_key, launch_of
+from ..verify import verify_kernel
+from .compiling import existing, merge
+from .context import Context
+from .outcome import Outcome
+from .progress import Stage
+from .provenance import Provenance
+
+
+def count_all(context: Context, selections: Sequence[Selection], stage: Stage) -> Iterator[Outcome]:
+    """Count what has no current record and write the records, one experiment after another.
+
+    Kernels with equal keys (the same kernel at the same emulator size in two experiments) are
+    executed once.
+    """
+    known = {} if context.again else _current(context, selections)
+    spawn = get_context("spawn")
+    with ProcessPoolExecutor(os.cpu_count() or 1, mp_context=spawn) as pool:
+        jobs: dict[str, Future[Result]] = {}
+        for selection in selections:
+            for kernel in _kernels(selection):
+                key = _key(selection.experiment, kernel, context.sheets)
+                if key not in known and key not in jobs:
+                    jobs[key] = pool.submit(
+                        _count_in_worker,
+                        context.root,
+                        selection.experiment.name,
+                        kernel.name,
+                        context.cache,
+                    )
+        try:
+            for selection in selections:
+                yield _finish(context, selection, jobs, known)
+                stage.step(selection.experiment.name)
+        except KeyboardInterrupt:
+            _stop(pool)
+            raise
+
+
+def count_kernel(
+    experiment: Experiment, kernel: Kernel, cache: Path, target: Target, arch: str
+) -> Result:
+    """Execute one kernel on the emulator: counts at its emulator shape, verified there and on
+    every ragged shape. Never raises for what the kernel does wrong: the row says it."""
+    compiled = compile_kernel(experiment, kernel, arch, cache / "compile")
+    shape = experiment.emulator_shape
+    grid, block, dynamic = launch_of(kernel, shape, target)
+    row = Result(
+        variant=kernel.name,
+        kind="kernel",
+        key=kernel_key(experiment, kernel, arch, shape, target),
+        grid=grid,
+        block=block,
+        dynamic_shared=dynamic,
+        flops=experiment.flops(shape),
+        bytes_read=experiment.bytes_read(shape),
+        bytes_written=experiment.bytes_written(shape),
+        compilations=(compilation_of(experiment, kernel, compiled, shape, target),),
+    )
+    module = ptx.parse(compiled.ptx)
+    runs: list[ptx.Run] = []
+
+    def launch(kernel: Kernel, shape: Shape, arrays: Arrays) -> None:
+        grid, block, dynamic = launch_of(kernel, shape, target)
+        arguments = [_argument(kernel, name, shape, arrays) for name in kernel.args]
+        runs.append(ptx.run(module, kernel.entry, grid, block, arguments, shared=dynamic))
+
+    verifications: list[Verification] = []
+    counted: ptx.Run | None = None
+    findings: dict[str, None] = {}
+    try:
+        for number, each in enumerate((shape, *experiment.ragged)):
+            runs.clear()
+            found = verify_kernel(
+                experiment, kernel, each, target, launch, np, launches=2 if number else 1
+            )
+            verifications.append(found)
+            counted = counted or runs[0]
+            for run in runs:
+                findings |= dict.fromkeys(map(str, run.findings))
+    except UnsupportedPtx as error:
+        return replace(row, status="skipped", reason=f"GPU only: {error.what}")
+    except KernelbookError as error:
+        return replace(row, status="failed", reason=error.what)
+    assert counted is not None
+    row = replace(
+        row,
+        verifications=tuple(verifications),
+        counts=counted.counts.to_dict(),
+        lines=counted.counts.lines_dict(),
+        findings=tuple(findings),
+    )
+    return _judge(kernel, row)
+
+
+def _judge(kernel: Kernel, row: Result) -> Result:
+    wrong = [v.reason for v in row.verifications if not v.passed] + list(row.findings)
+    if kernel.counter_example:
+        if wrong:
+            return row
+        return replace(
+            row, status="failed", reason="is wrong on purpose, but nothing wrong was found"
+        )
+    return replace(row, status="failed", reason=wrong[0]) if wrong else row
+
+
+def _argument(kernel: Kernel, name: str, shape: Shape, arrays: Arrays) -> Any:
+    if name in arrays:
+        return arrays[name]
+    scalar = kernel.scalars.get(name, "int32")
+    if scalar not in SCALAR_TYPES:
+        raise KernelbookError(f"{kernel.name}: {name} has the unknown type {scalar!r}")
+    return np.dtype(scalar).type(shape[name])
+
+
+def _kernels(selection: Selection) -> tuple[Kernel, ...]:
+    return tuple(
+        k for k in selection.experiment.kernels if k.name in selection.variants and not k.gpu_only
+    )
+
+
+def _key(experiment: Experiment, kernel: Kernel, sheets: Sheets) -> str:
+    reference = sheets.device(sheets.reference)
+    shape = experiment.emulator_shape
+    return kernel_key(experiment, kernel, reference.arch.name, shape, reference.target)
+
+
+def _current(context: Context, selections: Sequence[Selection]) -> dict[str, Result]:
+    """Rows that stand and whose key is the tree's, by key."""
+    found: dict[str, Result] = {}
+    for selection in selections:
+        path = path_of(context.results, _empty(selection.experiment, Provenance("", False, "")))
+        if path.is_file():
+            wanted = {_key(selection.experiment, k, context.sheets) for k in _kernels(selection)}
+            for row in load(path).results:
+                if row.key in wanted and row.status == "ok":
+                    found[row.key] = row
+    return found
+
+
+def _empty(experiment: Experiment, provenance: Provenance) -> Record:
+    return Record(
+        schema=SCHEMA,
+        evidence="counted",
+        chapter=experiment.chapter,
+        experiment=experiment.name,
+        shape=dict(experiment.emulator_shape),
+        dtype=experiment.dtype,
+        seed=experiment.seed,
+        results=(),
+        commit=provenance.commit,
+        dirty=provenance.dirty,
+        date=provenance.date,
+    )
+
+
+def _finish(
+    context: Context,
+    selection: Selection,
+    jobs: Mapping[str, Future[Result]],
+    known: Mapping[str, Result],
+) -> Outcome:
+    experiment = selection.experiment
+    rows: dict[str, Result] = {}
+    for kernel in experiment.kernels:
+        if kernel.gpu_only:
+            rows[kernel.name] = Result(
+                kernel.name, "kernel", status="skipped", reason=f"GPU only: {kernel.gpu_only}"
+            )
+        elif kernel.name in selection.variants:
+            key = _key(experiment, kernel, context.sheets)
+            row = known[key] if key in known else _result_of(jobs[key], kernel)
+            # The same kernel may have been counted under another experiment's variant name.
+            rows[kernel.name] = replace(row, variant=kernel.name)
+    record = _empty(experiment, context.provenance)
+    old = existing(context.results, record)
+    merged = merge(experiment, rows, old)
+    failures = tuple(
+        f"{experiment.name}/{r.variant}: {r.reason}" for r in rows.values() if r.status == "failed"
+    )
+    if old and not context.again and old.results == merged:
+        return Outcome("count", experiment.name, old, False, failures)
+    record = replace(record, results=merged)
+    if merged:
+        save(context.results, record)
+    return Outcome("count", experiment.name, record, True, failures)
+
+
+def _result_of(job: Future[Result], kernel: Kernel) -> Result:
+    try:
+        return job.result()
+    except KernelbookError as error:
+        reason = error.what
+    except BrokenProcessPool:
+        reason = "its process died, most likely for lack of memory"
+    return Result(kernel.name, "kernel", status="failed", reason=reason)
+
+
+def _stop(pool: ProcessPoolExecutor) -> None:
+    """End the workers at once: a Ctrl-C does not wait for a kernel to finish."""
+    processes = list((pool._processes or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for process in processes:
+        process.terminate()
+
+
+def _count_in_worker(root: Path, experiment_name: str, kernel_name: str, cache: Path) -> Result:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers itself
+    experiment = catalogs.load(root).experiment(experiment_name)
+    reference = sheets().device(sheets().reference)
+    kernel = next(k for k in experiment.kernels if k.name == kernel_name)
+    return count_kernel(experiment, kernel, cache, reference.target, reference.arch.name)

@@ -1,0 +1,161 @@
+"""The command as a user types it: modes, bad input, exit codes, whole files."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kernelbook.records import load
+from kernelbook.runner.cli import main
+from conftest import ROOT
+
+RUN_ALL = ROOT / "scripts" / "run_all.py"
+
+
+def run(project: Path, *arguments: str) -> int:
+    return main(["--no-gpu", *arguments], root=project)
+
+
+def test_a_run_writes_records_and_a_second_one_changes_nothing(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(project) == 0
+    out = capsys.readouterr().out
+    assert "GPU not used" in out
+    record = load(project / "results/data/compiled/scale_1k.json")
+    archs = [c.arch for c in record.results[0].compilations]
+    assert archs == ["sm_75", "sm_80", "sm_89", "sm_90", "sm_120"]
+    files = {p: p.read_bytes() for p in (project / "results").rglob("*") if p.is_file()}
+    assert any(p.name == "01_tiny.md" for p in files)
+    assert any(p.name == "summary.csv" for p in files)
+    assert run(project) == 0
+    assert {p: p.read_bytes() for p in (project / "results").rglob("*") if p.is_file()} == files
+    assert run(project, "--check") == 0
+
+
+def test_a_changed_kernel_is_named_by_check_and_taken_again_by_a_run(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(project)
+    source = project / "kernels/01_tiny/scale.cu"
+    text = source.read_text(encoding="utf-8")
+    source.write_text(text.replace("2.0f * x[i]", "x[i] + x[i]"), encoding="utf-8")
+    capsys.readouterr()
+    assert run(project, "--check") == 1
+    assert "scale_1k" in capsys.readouterr().err
+    assert run(project) == 0
+    assert run(project, "--check") == 0
+
+
+def test_a_kernel_that_does_not_compile_costs_its_own_row_only(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chapter = project / "kernels/01_tiny"
+    broken = (chapter / "scale.cu").read_text(encoding="utf-8").replace("2.0f", "two")
+    (chapter / "broken.cu").write_text(broken, encoding="utf-8")
+    file = chapter / "experiments.py"
+    text = file.read_text(encoding="utf-8")
+    kernel = re.search(r"            Kernel\(.*?\n            \),\n", text, re.S)
+    assert kernel is not None
+    second = kernel[0].replace('"scale"', '"broken"', 1).replace("scale.cu", "broken.cu")
+    file.write_text(text.replace(kernel[0], kernel[0] + second), encoding="utf-8")
+    assert run(project) == 1
+    error = capsys.readouterr().err
+    assert "broken.cu:5" in error
+    assert 'identifier "two" is undefined' in error
+    record = load(project / "results/data/compiled/scale_1k.json")
+    assert [(r.variant, r.status) for r in record.results] == [("scale", "ok"), ("broken", "failed")]
+    assert str(project) not in (project / "results/data/compiled/scale_1k.json").read_text()
+    assert run(project, "--only", "scale") == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["--only", "scal_1k"], "did you mean 'scale_1k'"),
+        (["--check", "--render"], "exclude each other"),
+        (["--publish"], "need a GPU"),
+    ],
+)
+def test_bad_arguments_are_one_sentence(
+    project: Path, arguments: list[str], what: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(project, *arguments) == 2
+    error = capsys.readouterr().err
+    assert what in error
+    assert len(error.strip().splitlines()) == 1
+
+
+def test_a_foreign_file_among_the_records_is_named_before_anything_runs(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    foreign = project / "results/data/measured/x/y.json"
+    foreign.parent.mkdir(parents=True)
+    foreign.write_text('{"hello": 1}', encoding="utf-8")
+    assert run(project) == 2
+    error = capsys.readouterr().err
+    assert "y.json" in error
+    assert "'hello'" in error
+    assert not (project / "results/data/compiled").exists()
+
+
+def test_a_results_folder_that_cannot_be_written_is_one_sentence(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blocked = project / "blocked"
+    blocked.write_text("a file", encoding="utf-8")
+    assert run(project, "--results", str(blocked)) != 0
+    error = capsys.readouterr().err
+    assert "blocked" in error
+    assert "Traceback" not in error
+
+
+def test_list_names_everything_and_runs_nothing(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(project, "--list") == 0
+    out = capsys.readouterr().out
+    assert "01_tiny" in out
+    assert "scale_1k" in out
+    assert "one element a thread" in out
+    assert not list((project / "results").iterdir())
+
+
+def test_results_can_lie_elsewhere(project: Path, tmp_path: Path) -> None:
+    assert run(project, "--results", str(tmp_path / "elsewhere")) == 0
+    assert (tmp_path / "elsewhere/data/compiled/scale_1k.json").is_file()
+    assert not list((project / "results").iterdir())
+
+
+def test_without_its_dependencies_the_command_says_what_to_do(tmp_path: Path) -> None:
+    bare = subprocess.run(
+        [sys.executable, "-S", "-E", str(RUN_ALL), "--list"], capture_output=True, text=True
+    )
+    assert bare.returncode != 0
+    assert "make run" in bare.stderr
+    assert len(bare.stderr.strip().splitlines()) == 1
+
+
+def test_an_interrupt_leaves_only_whole_files(tmp_path: Path) -> None:
+    for delay in (0.4, 0.9, 1.4):
+        results = tmp_path / f"results-{delay}"
+        process = subprocess.Popen(
+            [sys.executable, str(RUN_ALL), "--no-gpu", "--results", str(results)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )  # fmt: skip
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate()
+        assert process.returncode in (130, -signal.SIGINT), error
+        assert "Traceback" not in error or process.returncode == -signal.SIGINT
+        assert not list(results.rglob("*.part"))
+        for path in results.rglob("data/**/*.json"):
+            load(path)
