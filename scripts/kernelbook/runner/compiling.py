@@ -104,7 +104,7 @@ def _finish(context: Context, selection: Selection, jobs: Jobs) -> Outcome:
 def merge(
     experiment: Experiment, rows: Mapping[str, Result], old: Record | None
 ) -> tuple[Result, ...]:
-    """The new rows and, for kernels not asked for this time, the old ones, in the author's order."""
+    """New rows, and the old ones of kernels not asked for this time, in the author's order."""
     kept = {r.variant: r for r in old.results} if old else {}
     every = {**kept, **rows}
     return tuple(every[k.name] for k in experiment.kernels if k.name in every)
