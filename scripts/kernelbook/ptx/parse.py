@@ -83,9 +83,7 @@ class _ModuleParser:
             while stream.peek().text != "{":
                 stream.next()
             stream.skip_braces()
-        elif word == ".alias":
-            stream.skip_to(";")
-        elif word == ".pragma":
+        elif word == ".alias" or word == ".pragma":
             stream.skip_to(";")
         elif word in _LINKAGE:
             self._linked(extern=word == ".extern")

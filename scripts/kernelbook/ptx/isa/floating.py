@@ -1,0 +1,214 @@
+"""Floating-point arithmetic: IEEE operations exact to the bit, approximate ones rounded once.
+
+Approximate instructions (``.approx``, ``.full``, ``ex2``, ``lg2``, ``sin`` ...) are computed in
+float64 and rounded, so they differ from hardware by its own error, which the PTX manual bounds:
+2 ulp for ex2, rsqrt and div.full, 1 ulp for rcp and sqrt, 2**-22 absolute for lg2 near 1,
+2**-20.9 absolute for sin and cos within [-pi, pi], 2**-11 relative for tanh.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .. import floats as fp
+from ..module import Instruction
+from .alu import DTYPES, Alu, Array, Builder, rounding, same
+
+Function = Callable[..., Array]
+
+
+def _finish(instruction: Instruction, function: Function) -> Function:
+    """Add what the modifiers ask for around a float32 operation: .ftz, .sat."""
+    ftz, sat = instruction.has("ftz"), instruction.has("sat")
+    if not ftz and not sat:
+        return function
+
+    def finished(*sources: Array) -> Array:
+        if ftz:
+            sources = tuple(fp.flush32(np.ascontiguousarray(s)) for s in sources)
+        result = function(*sources)
+        if ftz:
+            result = fp.flush32(result)
+        return fp.saturate(result) if sat else result
+
+    return finished
+
+
+def _moded(operation: Function, mode: str) -> Function:
+    return lambda *sources: operation(*sources, mode)
+
+
+def _arithmetic(operation32: Function, operation64: Function, count: int) -> Builder:
+    def build(instruction: Instruction) -> Alu | None:
+        mode = rounding(instruction)
+        if instruction.type == "f32" and not instruction.has("approx"):
+            return same("f32", count, _finish(instruction, _moded(operation32, mode)))
+        if instruction.type == "f64" and not instruction.has("approx"):
+            return same("f64", count, _moded(operation64, mode))
+        return None
+
+    return build
+
+
+def _minus32(a: Array, b: Array, mode: str) -> Array:
+    return fp.canonical32(a - b) if mode == "rn" else fp.add32(a, -b, mode)
+
+
+def _minus64(a: Array, b: Array, mode: str) -> Array:
+    return fp.canonical64(a - b) if mode == "rn" else fp.add64(a, -b, mode)
+
+
+def _divide(instruction: Instruction) -> Alu | None:
+    if instruction.type == "f32":
+        return same("f32", 2, _finish(instruction, _moded(fp.div32, rounding(instruction))))
+    if instruction.type == "f64":
+        return same("f64", 2, _moded(fp.div64, rounding(instruction)))
+    return None
+
+
+def _root(instruction: Instruction) -> Alu | None:
+    if instruction.type == "f32":
+        return same("f32", 1, _finish(instruction, _moded(fp.sqrt32, rounding(instruction))))
+    if instruction.type == "f64":
+        return same("f64", 1, _moded(fp.sqrt64, rounding(instruction)))
+    return None
+
+
+def _reciprocal(instruction: Instruction) -> Alu | None:
+    mode = rounding(instruction)
+    if instruction.type == "f32":
+        one = lambda a: fp.div32(np.ones_like(a), a, mode)  # noqa: E731
+        return same("f32", 1, _finish(instruction, one))
+    if instruction.has("approx"):
+        return same("f64", 1, lambda a: _upper_half(1.0 / _flush64(a)))
+    return same("f64", 1, lambda a: fp.div64(np.ones_like(a), a, mode))
+
+
+def _flush64(a: Array) -> Array:
+    return np.where(np.abs(a) < 2.0**-1022, np.copysign(0.0, a), a)
+
+
+def _upper_half(a: Array) -> Array:
+    """The gross approximations of float64 keep the upper 32 bits only."""
+    bits = fp.canonical64(a).view(np.uint64) & np.uint64(0xFFFFFFFF00000000)
+    return bits.view(np.float64)
+
+
+def _through64(operation: Function) -> Function:
+    """Evaluate in float64, round once."""
+    return lambda a: fp.canonical32(operation(a.astype(np.float64)).astype(np.float32))
+
+
+def _inverse_root(a: Array) -> Array:
+    return 1.0 / np.sqrt(a)
+
+
+def _approximate(operation: Function) -> Builder:
+    def build(instruction: Instruction) -> Alu | None:
+        if instruction.type == "f32":
+            return same("f32", 1, _finish(instruction, _through64(operation)))
+        if instruction.type == "f64":
+            return same("f64", 1, lambda a: _upper_half(operation(_flush64(a))))
+        return None
+
+    return build
+
+
+def _negate(instruction: Instruction) -> Alu | None:
+    return _sign_operation(instruction, np.negative)
+
+
+def _absolute(instruction: Instruction) -> Alu | None:
+    return _sign_operation(instruction, np.abs)
+
+
+def _sign_operation(instruction: Instruction, operation: Function) -> Alu | None:
+    """neg and abs change the sign bit; a NaN becomes canonical for float32."""
+    if instruction.type == "f32":
+        ftz = instruction.has("ftz")
+        return same(
+            "f32",
+            1,
+            lambda a: fp.canonical32(operation(fp.flush32(np.ascontiguousarray(a)) if ftz else a)),
+        )
+    if instruction.type == "f64":
+        return same("f64", 1, operation)
+    return None
+
+
+def _extreme(operation: Function) -> Builder:
+    def build(instruction: Instruction) -> Alu | None:
+        if instruction.type not in ("f32", "f64"):
+            return None
+        if instruction.has("abs") or instruction.has("xorsign"):
+            return None
+        canonical = fp.canonical32 if instruction.type == "f32" else fp.canonical64
+        propagate = instruction.has("NaN")
+
+        def function(*sources: Array) -> Array:
+            result = sources[0]
+            for other in sources[1:]:
+                result = operation(result, other)
+            if propagate:
+                for source in sources:
+                    result = np.where(np.isnan(source), source, result)
+            return canonical(result)
+
+        count = len(instruction.operands) - 1
+        if instruction.type == "f32":
+            return same("f32", count, _finish(instruction, function))
+        return same("f64", count, function)
+
+    return build
+
+
+def _copysign(instruction: Instruction) -> Alu | None:
+    """``copysign d, a, b``: the sign of a on the magnitude of b."""
+    if instruction.type not in ("f32", "f64"):
+        return None
+    return same(instruction.type, 2, lambda a, b: np.copysign(b, a))
+
+
+def _testp(instruction: Instruction) -> Alu | None:
+    dtype = DTYPES[instruction.type]
+    tiny = np.finfo(dtype).tiny
+    tests: dict[str, Function] = {
+        "finite": np.isfinite,
+        "infinite": np.isinf,
+        "number": lambda a: ~np.isnan(a),
+        "notanumber": np.isnan,
+        "normal": lambda a: np.isfinite(a) & (np.abs(a) >= tiny),
+        "subnormal": lambda a: (a != 0) & (np.abs(a) < tiny),
+    }
+    test = next((tests[m] for m in instruction.modifiers if m in tests), None)
+    return None if test is None else Alu((dtype,), ("?",), test)
+
+
+def _fused32(a: Array, b: Array, c: Array, mode: str) -> Array:
+    return fp.fma32(a, b, c, mode)
+
+
+BUILDERS: dict[str, Builder] = {
+    "add": _arithmetic(fp.add32, fp.add64, 2),
+    "sub": _arithmetic(_minus32, _minus64, 2),
+    "mul": _arithmetic(fp.mul32, fp.mul64, 2),
+    "fma": _arithmetic(_fused32, fp.fma64, 3),
+    "mad": _arithmetic(_fused32, fp.fma64, 3),
+    "div": _divide,
+    "sqrt": _root,
+    "rcp": _reciprocal,
+    "ex2": _approximate(np.exp2),
+    "lg2": _approximate(np.log2),
+    "sin": _approximate(np.sin),
+    "cos": _approximate(np.cos),
+    "tanh": _approximate(np.tanh),
+    "rsqrt": _approximate(_inverse_root),
+    "neg": _negate,
+    "abs": _absolute,
+    "min": _extreme(fp.minimum),
+    "max": _extreme(fp.maximum),
+    "copysign": _copysign,
+    "testp": _testp,
+}

@@ -1,0 +1,196 @@
+"""Loads, stores and prefetches as steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .access import Resolver
+from .alu_steps import copy_step
+from .isa.alu import DTYPES
+from .lanes import Lanes
+from .module import TYPE_BYTES, Address, Instruction, Operand, Symbol, Vector
+from .state import Destination, Source, State, bad_operand
+
+Array = NDArray[Any]
+# A memory step also gets the lanes that reached it, guarded or not, to tell the observers.
+MemoryStep = Callable[[Lanes, Lanes], None]
+_STRONG = {"volatile", "relaxed", "acquire", "mmio"}
+
+
+def _space(instruction: Instruction) -> str | None:
+    return instruction.space
+
+
+def _elements(instruction: Instruction, operand: Operand) -> tuple[Operand, ...]:
+    found = operand.elements if isinstance(operand, Vector) else (operand,)
+    if len(found) != instruction.vector:
+        raise bad_operand(instruction, f"needs {instruction.vector} element(s)")
+    return found
+
+
+def _memory_type(instruction: Instruction) -> str:
+    kind = instruction.type
+    if not instruction.element_bytes or instruction.element_bytes > 8:
+        raise bad_operand(instruction, f"cannot access type {kind or '(none)'}")
+    return kind
+
+
+def load_step(state: State, instruction: Instruction) -> MemoryStep:
+    """``ld``: gather elements of one window into registers."""
+    kind = _memory_type(instruction)
+    if len(instruction.operands) < 2:
+        raise bad_operand(instruction, "takes a result and an address")
+    size = TYPE_BYTES[kind]
+    signed = f"{'i' if kind[0] == 's' else 'u'}{size}"
+    targets = [
+        state.destination(e, signed, instruction)
+        for e in _elements(instruction, instruction.operands[0])
+    ]
+    address = instruction.operands[1]
+    if instruction.space == "param" and isinstance(address, Address):
+        constant = _parameter_step(state, instruction, targets, address, signed)
+        if constant is not None:
+            return constant
+    resolver = Resolver(state, instruction, address, _space(instruction))
+    reader = _reader(resolver, targets, size, state)
+    total = size * instruction.vector
+    strong = bool(_STRONG & set(instruction.modifiers))
+    emits = bool(state.observers)
+
+    def step(lanes: Lanes, reached: Lanes) -> None:
+        if emits:
+            for window, space, at in resolver.resolve(lanes):
+                resolver.check(window, space, at, total, False)
+            resolver.emit(lanes, reached, total, "read")
+        reader(lanes)
+        if strong:
+            state.polled = True
+
+    return step
+
+
+def _parameter_step(
+    state: State,
+    instruction: Instruction,
+    targets: list[Destination],
+    address: Address,
+    dtype: str,
+) -> MemoryStep | None:
+    """A parameter at a known offset is a constant of the launch."""
+    if not isinstance(address.base, Symbol):
+        return None
+    first = state.setup.symbols[address.base.name] - state.setup.symbols[""] + address.offset
+    size = np.dtype(dtype).itemsize
+    raw = state.setup.param_bytes[first : first + size * len(targets)]
+    if first < 0 or len(raw) < size * len(targets):
+        raise bad_operand(instruction, "reads beyond the parameters")
+    copies = []
+    for value, target in zip(np.frombuffer(raw, dtype), targets, strict=True):
+        source: Source = np.broadcast_to(value, (state.size,))
+        copies.append(copy_step(state, target, source))
+
+    def step(lanes: Lanes, reached: Lanes) -> None:
+        if state.observers:
+            state.emit(instruction, reached, lanes, size=size * len(targets), space="param",
+                       access="read", address=np.broadcast_to(np.int64(first), (state.size,)))  # fmt: skip
+        for copy in copies:
+            copy(lanes)
+
+    return step
+
+
+def _reader(
+    resolver: Resolver, targets: list[Destination], size: int, state: State
+) -> Callable[[Lanes], None]:
+    shift = size.bit_length() - 1
+    total = size * len(targets)
+    offset = resolver.offset
+    aligned = offset >= 0 and offset % size == 0
+    start, rest = (offset >> shift, 0) if aligned else (0, offset)
+    versions = state.versions
+    registers = [t.register for t in targets if t.register is not None]
+
+    def read(lanes: Lanes) -> None:
+        for window, space, at in resolver.resolve(lanes):
+            resolver.check(window, space, at, total, False)
+            view = window.view(size)
+            index = at.elements(shift, rest)
+            for element, target in enumerate(targets):
+                cells = view[start + element :]
+                if at.lanes.all and target.bits.dtype.itemsize == size:
+                    cells.take(index, out=target.bits.view(cells.dtype), mode="wrap")
+                    continue
+                value = cells.take(index, mode="wrap")
+                if target.narrow is not None:
+                    value = target.fit(value.view(target.narrow))
+                if at.lanes.all:
+                    target.bits[:] = value
+                else:
+                    target.bits.view(value.dtype)[at.lanes.index] = value
+        for register in registers:
+            versions[register] += 1
+
+    return read
+
+
+def store_step(state: State, instruction: Instruction) -> MemoryStep:
+    """``st``: scatter registers into elements of one window; the highest lane wins a collision."""
+    kind = _memory_type(instruction)
+    if len(instruction.operands) < 2:
+        raise bad_operand(instruction, "takes an address and a value")
+    size = TYPE_BYTES[kind]
+    dtype = DTYPES[kind]
+    sources = [
+        _bits(state.source(e, dtype if dtype[0] == "f" else f"u{size}", instruction), size)
+        for e in _elements(instruction, instruction.operands[1])
+    ]
+    resolver = Resolver(state, instruction, instruction.operands[0], _space(instruction))
+    shift = size.bit_length() - 1
+    total = size * len(sources)
+    offset = resolver.offset
+    aligned = offset >= 0 and offset % size == 0
+    start, rest = (offset >> shift, 0) if aligned else (0, offset)
+    emits = bool(state.observers)
+
+    def step(lanes: Lanes, reached: Lanes) -> None:
+        found = resolver.resolve(lanes)
+        for window, space, at in found:
+            resolver.check(window, space, at, total, True)
+        if emits:
+            resolver.emit(lanes, reached, total, "write")
+        for window, _, at in found:
+            view = window.view(size)
+            index = at.elements(shift, rest)
+            for element, source in enumerate(sources):
+                value = source() if callable(source) else source
+                view[start + element :][index] = value if at.lanes.all else value[at.lanes.index]
+        state.progress += 1
+
+    return step
+
+
+def _bits(source: Source, size: int) -> Source:
+    if callable(source):
+        return lambda: np.ascontiguousarray(source()).view(f"u{size}")
+    return source.view(f"u{size}") if source.dtype.kind == "f" else source
+
+
+def nothing_step(state: State, instruction: Instruction) -> MemoryStep:
+    """Fences, prefetches and hints: the lockstep execution is already sequentially consistent."""
+
+    def step(lanes: Lanes, reached: Lanes) -> None:
+        if state.observers:
+            state.emit(instruction, reached, lanes)
+
+    return step
+
+
+def address_step(
+    state: State, target: Destination, source: Source, function: Callable[[Array], Array]
+) -> Callable[[Lanes], None]:
+    """``cvta``: a register moved between windows."""
+    return copy_step(state, target, lambda: function(source() if callable(source) else source))
