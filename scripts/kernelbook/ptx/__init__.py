@@ -8,9 +8,10 @@ executes a kernel over whole grids in NumPy and stores into the arrays it was gi
 
 from .arguments import Pointer, Struct
 from .events import Event, Launch, Observer
-from .launch import DEFAULT_BATCH_LANES, DEFAULT_BUDGET, Run, run
+from .launch import DEFAULT_BATCH_LANES, DEFAULT_BUDGET, run
 from .module import Instruction, Kernel, Module
 from .parse import parse
+from .result import Run
 
 __all__ = [
     "DEFAULT_BATCH_LANES",

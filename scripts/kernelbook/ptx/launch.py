@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from .machine import Budget, Machine
 from .memory import Arena
 from .module import TYPE_BYTES, Kernel, Module, Variable
 from .parse import parse
+from .result import Run
 from .state import Setup
 
 Array = NDArray[Any]
@@ -29,25 +29,6 @@ _MAX_THREADS = 1024
 _BATCH_BYTES = 192 << 20
 
 
-@dataclass(frozen=True)
-class Run:
-    """What a launch did. ``lane_instructions`` is the budget spent, at least 1,024 a step."""
-
-    kernel: str
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    batches: int
-    steps: int
-    lane_instructions: int
-    observers: tuple[Observer, ...]
-
-    def __str__(self) -> str:
-        return (
-            f"{self.kernel}<<<{self.grid}, {self.block}>>>: {self.batches} batch(es), "
-            f"{self.steps:,} steps, {self.lane_instructions:,} lane-instructions"
-        )
-
-
 def run(
     ptx: str | bytes | Module,
     kernel: str,
@@ -56,7 +37,7 @@ def run(
     args: Sequence[Any],
     *,
     shared: int = 0,
-    observers: Sequence[Observer] = (),
+    observers: Sequence[Observer] | None = None,
     budget: int = DEFAULT_BUDGET,
     batch_lanes: int = DEFAULT_BATCH_LANES,
     names: Sequence[str] = (),
@@ -71,7 +52,8 @@ def run(
     args : one a parameter: NumPy arrays (C-contiguous; changed in place), ``Pointer``, numbers,
         ``Struct`` or bytes for structs, None for a null pointer. Read-only arrays may not be stored to.
     shared : bytes of dynamic shared memory.
-    observers : told of every instruction; they count and check.
+    observers : told of every instruction; by default all of them, which count and check. ``()``
+        executes without.
     budget : lane-instructions after which an endless loop is given up; a step costs at least 1,024.
     batch_lanes : lanes to execute together, at most (whole blocks, at least one).
     names : what errors call the arguments; "argument 0" and so on by default.
@@ -92,7 +74,14 @@ def run(
     launch = _Launcher(module, found, _shape(grid, "grid"), _shape(block, "block"), shared)
     launch.check(budget)
     launch.place(args, names, dict(variables or {}))
-    return launch.run(tuple(observers), budget, batch_lanes)
+    watching = _every_observer() if observers is None else tuple(observers)
+    return launch.run(watching, budget, batch_lanes)
+
+
+def _every_observer() -> tuple[Observer, ...]:
+    from .observers import default_observers  # the machine itself does not need them
+
+    return default_observers()
 
 
 def _shape(value: Shape, what: str) -> tuple[int, int, int]:
@@ -286,7 +275,14 @@ class _Launcher:
             finally:
                 self._copy_back()
         return Run(
-            self.kernel.name, self.grid, self.block, batches, steps, budget - purse.left, observers
+            module=self.module,
+            kernel=self.kernel,
+            grid=self.grid,
+            block=self.block,
+            batches=batches,
+            steps=steps,
+            lane_instructions=budget - purse.left,
+            observers=observers,
         )
 
     def _setup(self, observers: tuple[Observer, ...]) -> Setup:
