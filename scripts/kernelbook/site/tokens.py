@@ -21,7 +21,9 @@ _CODE_OR_TOKEN = re.compile(
     r"|(?<![\\{])\{(?P<kind>[=?])(?=\s)(?P<body>(?:(?!\n[ \t]*\n|\{[=?]\s).)+?)(?<=\s)(?P=kind)\}",
     re.S,
 )
-_PARAGRAPH_BREAK = re.compile(r"\n[ \t>]*\n|\n[ \t>]*(?=[-*+] |\d+\. |#|\|)")
+_PARAGRAPH_BREAK = re.compile(r"\n[ \t>]*\n|\n[ \t>]*(?=[-*+] |\d+\. |#|\||///)")
+_STOPS = ("。", "！", "？", ".", "!", "?")
+_STOP = re.compile(r"[。！？]|[.!?](?=\s|$)")
 SENTENCE_LENGTH = 160
 
 
@@ -90,13 +92,25 @@ def stretches(text: str) -> Iterator[tuple[int, str, bool]]:
 
 
 def _sentence(text: str, start: int, end: int) -> str:
-    """The paragraph or list item around a token, without tokens and markup, shortened."""
-    before = max((m.end() for m in _PARAGRAPH_BREAK.finditer(text, 0, start)), default=0)
-    after = _PARAGRAPH_BREAK.search(text, end)
-    paragraph = text[before : after.start() if after else len(text)]
-    here = start - before
-    # Of a long paragraph the part around the token: from the last full stop before it.
-    stop = max(paragraph.rfind(mark, 0, here) for mark in ("。", "！", "？", ". "))
-    plain = _CODE_OR_TOKEN.sub(lambda m: m.group() if m["code"] else "", paragraph[stop + 1 :])
-    plain = " ".join(plain.split()).strip("*_ ")
-    return plain if len(plain) <= SENTENCE_LENGTH else plain[: SENTENCE_LENGTH - 1] + "…"
+    """The sentence a token belongs to, without tokens, shortened.
+
+    A token right behind a full stop belongs to the sentence before it.
+    """
+    top = max((m.end() for m in _PARAGRAPH_BREAK.finditer(text, 0, start)), default=0)
+    below = _PARAGRAPH_BREAK.search(text, end)
+    before = _plain(text[top:start])
+    after = _plain(text[end : below.start() if below else len(text)])
+    if not before.endswith(_STOPS):
+        parts = _STOP.split(after, maxsplit=1)
+        before += parts[0] if len(parts) == 1 else after[: len(after) - len(parts[1])]
+    starts = [m.end() for m in _STOP.finditer(before) if m.end() < len(before)]
+    sentence = before[starts[-1] :] if starts else before
+    sentence = sentence.strip("*_- ")
+    if len(sentence) <= SENTENCE_LENGTH:
+        return sentence
+    return "…" + sentence[len(sentence) - SENTENCE_LENGTH + 1 :]
+
+
+def _plain(text: str) -> str:
+    without = _CODE_OR_TOKEN.sub(lambda m: m.group() if m["code"] else "", text)
+    return " ".join(without.split())
