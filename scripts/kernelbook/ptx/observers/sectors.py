@@ -1,4 +1,4 @@
-"""How many 32-byte sectors one warp-wide global or local access touches.
+"""How many 32-byte sectors warp-wide global or local accesses touch.
 
 Global memory moves in sectors of 32 bytes. A warp-wide load or store is one request; it touches
 each sector once, however many of its lanes lie in it (``l1tex__t_requests_pipe_lsu_mem_global_op``
@@ -11,28 +11,28 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..events import WARP
+
 SECTOR = 32  # bytes
+_SHIFT = 5
 
 
-def sectors(addresses: NDArray[np.int64], active: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Distinct sectors a warp touches, for each warp.
+def sectors(addresses: NDArray[np.int64], active: NDArray[np.bool_]) -> int:
+    """Sectors touched by the warps of one instruction, each warp's distinct sectors added up.
 
     Parameters
     ----------
-    addresses : (warps, 32) byte addresses; meaningless where ``active`` is False.
-    active : (warps, 32) bool.
-
-    Returns
-    -------
-    (warps,) int64; 0 for a warp without an active lane.
+    addresses : (lanes,) byte addresses; meaningless where ``active`` is False.
+    active : (lanes,) bool; lanes come in whole warps of 32.
     """
-    sector = addresses // SECTOR
+    sector = (addresses >> _SHIFT).reshape(-1, WARP)
+    mask = active.reshape(-1, WARP)
     if not active.all():
-        some = np.where(active, sector, np.iinfo(np.int64).min).max(axis=1, keepdims=True)
-        sector = np.where(active, sector, some)
-    step = np.diff(sector, axis=1)
-    unsorted = (step < 0).any(axis=1)
-    if unsorted.any():  # most accesses rise with the lane: sort the others only
-        sector[unsorted] = np.sort(sector[unsorted], axis=1)
-        step = np.diff(sector, axis=1)
-    return (1 + np.count_nonzero(step, axis=1)) * active.any(axis=1)
+        some = np.where(mask, sector, -1).max(axis=1)
+        used = some >= 0
+        sector, mask, some = sector[used], mask[used], some[used]
+        sector = np.where(mask, sector, some[:, None])
+    if sector.size and not (sector[:, 1:] >= sector[:, :-1]).all():
+        # Most accesses rise with the lane; the others are sorted first.
+        sector = np.sort(sector, axis=1)
+    return sector.shape[0] + int(np.count_nonzero(sector[:, 1:] != sector[:, :-1]))

@@ -30,10 +30,11 @@ from ..events import WARP
 BANKS = 32
 WORD = 4  # bytes
 
+Integers = NDArray[np.int64]
+Mask = NDArray[np.bool_]
 
-def wavefronts(
-    addresses: NDArray[np.int64], active: NDArray[np.bool_], size: int
-) -> NDArray[np.int64]:
+
+def wavefronts(addresses: Integers, active: Mask, size: int) -> Integers:
     """Passes of one shared-memory instruction, for each warp.
 
     Parameters
@@ -46,41 +47,32 @@ def wavefronts(
     -------
     (warps,) int64; 0 for a warp without an active lane.
     """
+    return passes_and_groups(addresses, active, size)[0]
+
+
+def passes_and_groups(addresses: Integers, active: Mask, size: int) -> tuple[Integers, Integers]:
+    """Passes, and how many they would be without bank conflicts (one for each group of lanes).
+
+    Parameters and shapes as for :func:`wavefronts`. The ratio of the two is the conflict degree.
+    """
     if size <= WORD:
-        return _passes(addresses, active, 1)
+        busy = np.asarray(active.any(axis=1), dtype=np.int64)
+        return _passes(addresses, active, 1), busy
     words = size // WORD
     group = WARP // words  # lanes served together when they do not pair up
-    wide = 2 * group
-    single = _passes(addresses.reshape(-1, group), active.reshape(-1, group), words)
-    single = single.reshape(-1, 2).sum(axis=1)
-    pair_addresses = addresses.reshape(-1, wide)
-    pair_active = active.reshape(-1, wide)
-    paired = _pair_up(pair_addresses, pair_active)
+    narrow, narrow_active = addresses.reshape(-1, group), active.reshape(-1, group)
+    passes = _passes(narrow, narrow_active, words).reshape(-1, 2).sum(axis=1)
+    groups = narrow_active.any(axis=1).reshape(-1, 2).sum(axis=1)
+    wide, wide_active = addresses.reshape(-1, 2 * group), active.reshape(-1, 2 * group)
+    paired = _pair_up(wide, wide_active)
     if paired.any():
-        single[paired] = _passes(pair_addresses[paired], pair_active[paired], words)
-    return single.reshape(addresses.shape[0], -1).sum(axis=1)
+        passes[paired] = _passes(wide[paired], wide_active[paired], words)
+        groups[paired] = wide_active[paired].any(axis=1)
+    warps = addresses.shape[0]
+    return passes.reshape(warps, -1).sum(axis=1), groups.reshape(warps, -1).sum(axis=1)
 
 
-def ideal_wavefronts(active: NDArray[np.bool_], size: int) -> NDArray[np.int64]:
-    """Passes the same lanes would take if each asked for its own word and no bank conflicted.
-
-    That is the bytes asked for over the 128 bytes a pass can deliver, rounded up. A warp that
-    shares words (a broadcast) can take fewer.
-
-    Parameters
-    ----------
-    active : (warps, 32) bool.
-    size : bytes a lane accesses.
-
-    Returns
-    -------
-    (warps,) int64.
-    """
-    lanes = np.count_nonzero(active, axis=1)
-    return (lanes * max(size, WORD) + BANKS * WORD - 1) // (BANKS * WORD)
-
-
-def _pair_up(addresses: NDArray[np.int64], active: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _pair_up(addresses: Integers, active: Mask) -> Mask:
     """Whether all lanes of each row agree with a neighbour, one way or the other: (rows,) bool."""
     lanes = np.arange(addresses.shape[1])
     result = np.zeros(addresses.shape[0], dtype=np.bool_)
@@ -91,12 +83,10 @@ def _pair_up(addresses: NDArray[np.int64], active: NDArray[np.bool_]) -> NDArray
     return result
 
 
-def _passes(
-    addresses: NDArray[np.int64], active: NDArray[np.bool_], words: int
-) -> NDArray[np.int64]:
+def _passes(addresses: Integers, active: Mask, words: int) -> Integers:
     """Largest number of distinct words of one bank, for each row: (rows,) int64."""
     rows, lanes = addresses.shape
-    first = addresses // WORD
+    first = addresses >> 2
     wanted = (first[:, :, None] + np.arange(words)).reshape(rows, lanes * words)
     # Inactive lanes ask for what an active lane of the row asks for anyway.
     some = np.where(active, first, -1).max(axis=1, keepdims=True)
@@ -107,4 +97,4 @@ def _passes(
     row, column = np.nonzero(distinct)
     bank = wanted[row, column] % BANKS
     per_bank = np.bincount(row * BANKS + bank, minlength=rows * BANKS).reshape(rows, BANKS)
-    return per_bank.max(axis=1) * active.any(axis=1)
+    return np.asarray(per_bank.max(axis=1) * active.any(axis=1), dtype=np.int64)
