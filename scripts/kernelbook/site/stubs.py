@@ -60,5 +60,5 @@ def _pages(root: Path, catalog: Catalog, language: str) -> Iterator[tuple[str, s
     for source in catalog.sources():
         path = source.relative_to(root / "kernels").as_posix()
         # Source pages stay out of the search: indexing them would cost more than all articles.
-        head = f"---\ntitle: {source.name}\nsearch:\n  exclude: true\n---\n\n"
+        head = f"---\ntitle: {source.name}\nhide:\n  - toc\nsearch:\n  exclude: true\n---\n\n"
         yield f"source/{path.removesuffix('.cu')}.md", f"{head}/// source | {path}\n///\n"
