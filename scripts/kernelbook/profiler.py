@@ -10,7 +10,7 @@ import csv
 import io
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,11 +56,12 @@ def profile(
     *,
     kernel_regex: str = "",
     timeout_s: float = 300.0,
+    env: Mapping[str, str] | None = None,
 ) -> list[ProfiledLaunch]:
     """Run ``command`` under ncu and return one entry per profiled launch, in launch order.
 
-    ``kernel_regex`` restricts profiling to kernels whose name it matches. Raises DeviceError when
-    ncu is missing, fails, or takes longer than ``timeout_s``.
+    ``kernel_regex`` restricts profiling to kernels whose name it matches; ``env`` replaces the
+    environment. Raises DeviceError when ncu is missing, fails, or takes longer than ``timeout_s``.
     """
     arguments = [
         str(find_ncu()), "--clock-control", "none", "--csv", "--page", "raw",
@@ -70,12 +71,13 @@ def profile(
         arguments += ["--kernel-name", f"regex:{kernel_regex}"]
     try:
         done = subprocess.run(
-            [*arguments, *command], capture_output=True, text=True, timeout=timeout_s
+            [*arguments, *command], capture_output=True, text=True, timeout=timeout_s, env=env
         )
     except subprocess.TimeoutExpired as error:
         raise DeviceError(f"ncu did not finish within {timeout_s:g} s") from error
-    if done.returncode != 0:
-        said = (done.stderr.strip() or done.stdout.strip()).splitlines()
+    errors = [line for line in done.stdout.splitlines() if line.startswith("==ERROR==")]
+    if done.returncode != 0 or errors:
+        said = errors or (done.stderr.strip() or done.stdout.strip()).splitlines()
         raise DeviceError(
             f"ncu failed (exit {done.returncode}): {' / '.join(said[-3:]) or 'nothing said'}"
         )
