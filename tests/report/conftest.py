@@ -6,10 +6,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from made_up import HOSTILE, Tree, compiled, counted, measured
 
 from kernelbook import catalog, devices
 from kernelbook.records import Result
+
+from .made_up import HOSTILE, Tree, compiled, counted, measured
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

@@ -6,13 +6,14 @@ import re
 
 import markdown as python_markdown
 import pytest
-from made_up import Tree, measured
 
 from kernelbook.records import Result
 from kernelbook.report.markdown import code, escape
 from kernelbook.report.pages import page
 from kernelbook.report.rows import anchor_of
 from kernelbook.report.summary import COLUMNS, summary
+
+from .made_up import Tree, measured
 
 GRADES = {"zh": {"理论", "编译", "计数", "实测", "引用"}}
 GRADES["en"] = {"theory", "compiled", "counted", "measured", "cited"}

@@ -1,5 +1,4 @@
 import pytest
-from made_up import Tree, measured, timing
 
 from kernelbook.errors import PageError
 from kernelbook.quantities import Grade
@@ -13,6 +12,8 @@ from kernelbook.report.tables import (
     kernels_table,
     results_table,
 )
+
+from .made_up import Tree, measured, timing
 
 
 def column(table: Table, key: str) -> int:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import html
 import re
-import unicodedata
 from collections.abc import Sequence
 
+from .harmless import one_line
 from .model import GRADES, STALE, STATUSES, Cell, Line, Table, grades_of
 
 MAX_LENGTH = 400  # of one string of a record on a page
@@ -26,11 +26,7 @@ _PLAIN_NAME = re.compile(r"[\w.-]+")
 
 def escape(text: str) -> str:
     """One line of text that shows as it is and can neither open markup nor leave its cell."""
-    # Control characters go, and with them line breaks and the marks that turn writing around.
-    kept = "".join(" " if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp") else c for c in text)
-    kept = " ".join(kept.split())
-    if len(kept) > MAX_LENGTH:
-        kept = kept[: MAX_LENGTH - 1] + "…"
+    kept = one_line(text, MAX_LENGTH)
     return _SPECIAL.sub(lambda m: f"&#{ord(m.group())};", kept)
 
 

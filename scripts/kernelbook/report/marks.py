@@ -1,0 +1,134 @@
+"""What a chart draws: numbers of the asked variants on every device that has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ..devices import Device
+from ..errors import KernelbookError
+from ..experiment import Chart, Experiment, Text, model
+from ..metrics import metric
+from ..records import Stored
+from .book import Book
+from .hardware import device_of
+from .harmless import one_line
+from .model import LOCAL
+from .rows import Row
+from .show import convert, row_value
+
+MAX_NAME = 60  # characters of a device's or an author's name in a picture
+
+
+@dataclass(frozen=True)
+class Card:
+    """A device as a chart names it; a reader's own run of a published card is another one."""
+
+    slug: str
+    name: Text
+    cited: bool
+    local: bool
+    sheet: Device | None = field(compare=False)
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One number: ``value``, ``low`` and ``high`` (q1 and q3) in the chart's unit."""
+
+    experiment: str
+    variant: str
+    card: Card
+    value: float
+    low: float | None
+    high: float | None
+    text: str
+    stale: bool
+    x: float = 0.0  # sweep: the size; roofline: FLOP/byte by the model
+
+
+def unit_of_chart(chart: Chart) -> str:
+    return metric("throughput" if chart.kind == "roofline" else chart.metric).unit
+
+
+def marks(book: Book, chart: Chart) -> tuple[Mark, ...]:
+    """In the order of experiments, devices (reference first, cited last) and variants."""
+    found = []
+    for name in chart.experiments:
+        experiment = book.catalog.experiment(name)
+        for item in (*book.records_of("measured", name), *book.records_of("cited", name)):
+            card = _card(book, item)
+            for variant in chart.variants:
+                mark = _mark(book, chart, experiment, item, card, variant)
+                if mark is not None:
+                    found.append(mark)
+    return tuple(found)
+
+
+def cards(book: Book) -> tuple[Card, ...]:
+    """Every device with results, in one order for all charts: published, cited, the reader's.
+
+    The reader's come last, so that they do not change the colours of the others.
+    """
+    found = [_card(book, i) for i in (*book.records_of("measured"), *book.records_of("cited"))]
+    return tuple(sorted(dict.fromkeys(found), key=lambda c: c.local))
+
+
+def _card(book: Book, item: Stored) -> Card:
+    record = item.record
+    name = one_line(book.device_name(record), MAX_NAME)
+    sheet = book.sheets.devices.get(record.slug)
+    if sheet is None and record.device is not None:
+        sheet = device_of(record.device, book.sheets)
+    words = Text(name, name)
+    if record.citation is not None:
+        author = one_line(record.citation.author, MAX_NAME)
+        words = Text(f"{name}（引自 {author}）", f"{name} (cited from {author})")
+    elif item.local:
+        words = Text(f"{name}（{LOCAL.zh}）", f"{name} ({LOCAL.en})")
+    return Card(record.slug, words, record.citation is not None, item.local, sheet)
+
+
+def _mark(
+    book: Book, chart: Chart, experiment: Experiment, item: Stored, card: Card, variant: str
+) -> Mark | None:
+    rows = {
+        r.metric: r
+        for r in book.rows_of(item)
+        if r.variant == variant and r.cache in ("", chart.cache)
+    }
+    unit = unit_of_chart(chart)
+    if chart.kind == "roofline":
+        return _roofline_mark(experiment, card, variant, rows, unit)
+    row = rows.get(chart.metric)
+    if row is None:
+        return None
+    x = float(item.record.shape.get(chart.x, 0)) if chart.kind == "sweep" else 0.0
+    return _of(row, experiment.name, card, unit, x)
+
+
+def _of(row: Row, experiment: str, card: Card, unit: str, x: float, factor: float = 1.0) -> Mark:
+    def scaled(value: float | None) -> float | None:
+        return None if value is None else convert(value, row.unit, unit) * factor
+
+    value = convert(row.value, row.unit, unit) * factor
+    text = row_value(row, unit) if factor == 1.0 else f"{value:.3g}"
+    low, high = scaled(row.q1), scaled(row.q3)
+    return Mark(experiment, row.variant, card, value, low, high, text, row.stale, x)
+
+
+def _roofline_mark(
+    experiment: Experiment, card: Card, variant: str, rows: dict[str, Row], unit: str
+) -> Mark | None:
+    try:
+        flops, read, written = model(experiment, experiment.variant(variant), experiment.shape)
+    except KernelbookError:
+        return None  # a cited variant that is none of ours has no model
+    if not flops or not read + written:
+        return None
+    intensity = flops / (read + written)
+    if (row := rows.get("throughput")) is not None:
+        return _of(row, experiment.name, card, unit, intensity)
+    if (row := rows.get("bandwidth")) is not None:
+        # GB/s times FLOP/byte is GFLOP/s: a citation that gives only the bandwidth
+        giga = Row(**{**vars(row), "unit": "GFLOPS", "metric": "throughput"})
+        return _of(giga, experiment.name, card, unit, intensity, intensity)
+    return None

@@ -1,0 +1,319 @@
+"""The three kinds of chart: bars, sweeps and rooflines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+
+from ..devices import SHEET
+from ..errors import ExperimentError
+from ..experiment import Chart, Text
+from ..metrics import metric
+from .book import Book
+from .canvas import (
+    COLOURS,
+    DASHES,
+    FOREGROUND,
+    LEGEND_ROW,
+    MARKERS,
+    SIZE,
+    SMALL,
+    WIDTH,
+    Canvas,
+    Key,
+    fill_of,
+    legend_rows,
+    styled,
+    text_width,
+)
+from .marks import Card, Mark, cards, unit_of_chart
+from .model import STALE
+from .show import convert
+
+TITLE = 30.0  # px from the top to the base line of the legend's first row, less one row
+BAR = 16.0
+GAP = 12.0
+HEAD = 24.0
+ROOF = Text("理论上限", "theoretical limit")
+SPREAD = Text("须线：q1–q3", "whiskers: q1–q3")
+
+
+def draw(book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> str | None:
+    """The SVG of a chart; None where a sweep has no line of two points."""
+    with styled():
+        if chart.kind == "bars":
+            return bars(book, chart, marks, language)
+        if chart.kind == "roofline":
+            return roofline(book, chart, marks, language)
+        return sweep(book, chart, marks, language)
+
+
+def bars(book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> str:
+    """A bar for each variant and device, variants in the author's order."""
+    shown = _cards(marks)
+    colours = _colours(book)
+    keys = [Key(c.name.of(language), "hatched" if c.cited else "box", colours[c]) for c in shown]
+    roofs = {c: limit for c in shown if (limit := _roof(chart, c)) is not None}
+    if roofs:
+        keys.append(Key(ROOF.of(language), "rule"))
+    groups = _groups(book, chart, marks, language)
+    labels = [label for _, label, _ in groups if label]
+    left = max([60.0, *(text_width(label) for label in labels)]) + 14
+    rows = sum(len(found) * BAR + GAP if found else HEAD for _, _, found in groups)
+    top = TITLE + legend_rows(keys) * LEGEND_ROW + 8
+    canvas = Canvas(top + rows + 46, chart.title.of(language))
+    canvas.legend(keys, TITLE + 14)
+    axes = canvas.axes(left, top, 8, 46)
+    axes.spines["left"].set_visible(False)
+    every = [m.high or m.value for m in marks] + list(roofs.values())
+    room = max(text_width(_label(m, language), SMALL) for m in marks) + 12
+    span = WIDTH - left - 8
+    axes.set_xlim(0, max(every) / (1 - room / span))
+    axes.set_ylim(rows, 0)
+    y = 0.0
+    for heading, label, found in groups:
+        if not found:
+            canvas.text(0, top + y + 15, heading, size=SIZE, weight="bold")
+            y += HEAD
+            continue
+        middle = y + len(found) * BAR / 2
+        canvas.text(left - 10, top + middle + 4.5, label, ha="right")
+        axes.plot([0, 0], [y, y + len(found) * BAR], color=FOREGROUND, lw=1.2, clip_on=False)
+        for mark in found:
+            _bar(axes, mark, y + BAR / 2, colours[mark.card], roofs.get(mark.card), language, span)
+            y += BAR
+        y += GAP
+    axes.yaxis.set_major_locator(NullLocator())
+    _value_axis(axes.xaxis, span)
+    _grid(axes, "x")
+    _axis_title(canvas, left, chart, marks, language)
+    return canvas.svg(f"chart-{chart.name}", chart.title.of(language))
+
+
+def _bar(
+    axes: Any, mark: Mark, y: float, colour: str, roof: float | None, language: str, span: float
+) -> None:
+    axes.barh(y, mark.value, height=BAR - 3, zorder=2, **fill_of(colour, hatched=mark.card.cited))
+    end = mark.value
+    if mark.low is not None and mark.high is not None:
+        axes.plot([mark.low, mark.high], [y, y], color=FOREGROUND, lw=1.4, zorder=4)
+        for edge in (mark.low, mark.high):
+            axes.plot([edge, edge], [y - 3, y + 3], color=FOREGROUND, lw=1.4, zorder=4)
+        end = max(end, mark.high)
+    if roof is not None:
+        half = BAR / 2
+        room = (text_width(_label(mark, language), SMALL) + 12) / span * axes.get_xlim()[1]
+        if end <= roof < end + room:
+            end = roof  # the number stands behind the limit, not across it
+        axes.plot(
+            [roof, roof], [y - half, y + half], color=FOREGROUND, lw=2.2, ls=(0, (2, 1)), zorder=3
+        )
+    axes.annotate(
+        _label(mark, language), (end, y), xytext=(6, 0), textcoords="offset points",
+        va="center", ha="left", size=SMALL, color=FOREGROUND, zorder=5,
+    )  # fmt: skip
+
+
+def sweep(book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> str | None:
+    """A line for each variant and device over a size; None where no line has two points."""
+    lines: dict[tuple[str, Card], list[Mark]] = {}
+    for mark in marks:
+        lines.setdefault((mark.variant, mark.card), []).append(mark)
+    # One point is no curve: a card that ran one size says nothing of the others.
+    lines = {key: found for key, found in lines.items() if len(found) > 1}
+    marks = [m for found in lines.values() for m in found]
+    if not marks:
+        return None
+    shown, variants = _cards(marks), _variants(chart, marks)
+    colour = {v: COLOURS[i % len(COLOURS)] for i, v in enumerate(variants)}
+    shape = {v: MARKERS[i % len(MARKERS)] for i, v in enumerate(variants)}
+    dash = {c: DASHES[i % len(DASHES)] for i, c in enumerate(shown)}
+    keys = [Key(_title(book, chart, v, language), "line", colour[v], shape[v]) for v in variants]
+    keys += [Key(c.name.of(language), "line", dash=dash[c]) for c in shown]
+    roofs = {c: limit for c in shown if (limit := _roof(chart, c)) is not None}
+    canvas, axes, left = _plane(chart, keys, language)
+    for (variant, card), found in lines.items():
+        found = sorted(found, key=lambda m: m.x)
+        whiskers = [
+            [m.value - (m.low or m.value) for m in found],
+            [(m.high or m.value) - m.value for m in found],
+        ]
+        axes.errorbar(
+            [m.x for m in found], [m.value for m in found], yerr=whiskers, color=colour[variant],
+            marker=shape[variant], ls=dash[card], lw=1.8, markersize=6, capsize=3, zorder=3,
+            markerfacecolor="none" if card.cited else colour[variant],
+        )  # fmt: skip
+        for m in found:
+            if m.stale:
+                axes.annotate(
+                    _stale(language), (m.x, m.value), xytext=(0, 9), textcoords="offset points",
+                    ha="center", size=SMALL, color=FOREGROUND,
+                )  # fmt: skip
+    sizes = sorted({m.x for m in marks})
+    axes.set_xscale("log", base=2)
+    axes.set_xlim(sizes[0] / 1.15, sizes[-1] * 1.15)
+    axes.set_xticks(sizes, [f"{x:,.0f}" for x in sizes])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_ylim(0, max([m.high or m.value for m in marks] + list(roofs.values())) * 1.12)
+    for card, limit in roofs.items():
+        name = f"{ROOF.of(language)}: " if language == "en" else f"{ROOF.of(language)}："
+        words = f"{name}{card.name.of(language)}, {limit:,.4g} {unit_of_chart(chart)}"
+        axes.axhline(limit, color=FOREGROUND, lw=1.2, ls=(0, (2, 2)), zorder=1)
+        axes.annotate(
+            words, (sizes[0] / 1.15, limit), xytext=(6, 4), textcoords="offset points",
+            size=SMALL, color=FOREGROUND,
+        )  # fmt: skip
+    _value_axis(axes.yaxis, 500)
+    _grid(axes, "y")
+    x_title = chart.x_title.of(language) or chart.x
+    canvas.text(left + (WIDTH - left) / 2, canvas.height - 8, x_title, ha="center", size=SMALL + 1)
+    return canvas.svg(f"chart-{chart.name}", chart.title.of(language))
+
+
+def roofline(book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> str:
+    """Throughput over FLOP per byte of compulsory traffic, under each card's two roofs."""
+    shown, variants = _cards(marks), _variants(chart, marks)
+    colours = _colours(book)
+    shape = {v: MARKERS[i % len(MARKERS)] for i, v in enumerate(variants)}
+    keys = [
+        Key(c.name.of(language), "line", colours[c], dash=DASHES[1] if c.cited else "-")
+        for c in shown
+    ]
+    keys += [Key(_title(book, chart, v, language), "marker", marker=shape[v]) for v in variants]
+    canvas, axes, left = _plane(chart, keys, language)
+    unit = unit_of_chart(chart)
+    xs = [m.x for m in marks] + [c.sheet.ridge for c in shown if c.sheet]
+    low, high = min(xs) / 3, max(xs) * 3
+    tops = [m.value for m in marks]
+    for card in shown:
+        if card.sheet is None:
+            continue
+        peak = convert(card.sheet.fp32_flops, "FLOP/s", unit)
+        slope = convert(card.sheet.bandwidth, "FLOP/s", unit)  # times FLOP/byte
+        tops.append(peak)
+        axes.plot(
+            [low, card.sheet.ridge, high], [low * slope, peak, peak], color=colours[card],
+            lw=1.8, ls=DASHES[1] if card.cited else "-", zorder=2,
+        )  # fmt: skip
+    for mark in marks:
+        axes.plot(
+            [mark.x], [mark.value], ls="none", marker=shape[mark.variant], markersize=8,
+            color=colours[mark.card], markeredgewidth=1.6, zorder=4,
+            markerfacecolor="none" if mark.card.cited else colours[mark.card],
+        )  # fmt: skip
+        if mark.stale:
+            axes.annotate(
+                _stale(language), (mark.x, mark.value), xytext=(8, 0),
+                textcoords="offset points", va="center", size=SMALL, color=FOREGROUND,
+            )  # fmt: skip
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlim(low, high)
+    axes.set_ylim(min(m.value for m in marks) / 3, max(tops) * 2)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+    _grid(axes, "both")
+    x_title = {
+        "zh": "算术强度（FLOP/B，按必要流量）",
+        "en": "arithmetic intensity (FLOP/B of compulsory traffic)",
+    }[language]
+    canvas.text(left + (WIDTH - left) / 2, canvas.height - 8, x_title, ha="center", size=SMALL + 1)
+    return canvas.svg(f"chart-{chart.name}", chart.title.of(language))
+
+
+# ---- shared ------------------------------------------------------------------------------------
+
+
+def _plane(chart: Chart, keys: Sequence[Key], language: str) -> tuple[Canvas, Any, float]:
+    """A canvas with axes for sweeps and rooflines, and px from the left to the axes."""
+    top = TITLE + legend_rows(keys) * LEGEND_ROW + 30
+    canvas = Canvas(top + 290 + 50, chart.title.of(language))
+    canvas.legend(keys, TITLE + 14)
+    left = 56.0
+    axes = canvas.axes(left, top, 12, 50)
+    name = "throughput" if chart.kind == "roofline" else chart.metric
+    unit = unit_of_chart(chart)
+    words = metric(name).title.of(language) + (f" ({unit})" if unit else "")
+    canvas.text(0, top - 12, words, size=SMALL + 1)
+    return canvas, axes, left
+
+
+def _cards(marks: Sequence[Mark]) -> list[Card]:
+    """Devices in order: published, the reader's, cited."""
+    return sorted(dict.fromkeys(m.card for m in marks), key=lambda c: c.cited)
+
+
+def _colours(book: Book) -> dict[Card, str]:
+    return {card: COLOURS[i % len(COLOURS)] for i, card in enumerate(cards(book))}
+
+
+def _variants(chart: Chart, marks: Sequence[Mark]) -> list[str]:
+    seen = {m.variant for m in marks}
+    return [v for v in chart.variants if v in seen]
+
+
+def _groups(
+    book: Book, chart: Chart, marks: Sequence[Mark], language: str
+) -> list[tuple[str, str, list[Mark]]]:
+    """(heading, "", []) before an experiment where there are several; ("", label, bars)."""
+    groups: list[tuple[str, str, list[Mark]]] = []
+    experiments = [e for e in chart.experiments if any(m.experiment == e for m in marks)]
+    for name in experiments:
+        if len(experiments) > 1:
+            groups.append((book.catalog.experiment(name).title.of(language), "", []))
+        for variant in chart.variants:
+            found = [m for m in marks if (m.experiment, m.variant) == (name, variant)]
+            if found:
+                label = book.variant_title(name, variant).of(language)
+                groups.append(("", label, found))
+    return groups
+
+
+def _title(book: Book, chart: Chart, variant: str, language: str) -> str:
+    for name in chart.experiments:
+        if any(v.name == variant for v in book.catalog.experiment(name).variants):
+            return book.variant_title(name, variant).of(language)
+    return variant
+
+
+def _roof(chart: Chart, card: Card) -> float | None:
+    """The card's figure that bounds the metric, in the chart's unit."""
+    if not chart.roof or card.sheet is None:
+        return None
+    if chart.roof not in SHEET:
+        raise ExperimentError(f"chart {chart.name!r}: no figure {chart.roof!r} in a spec sheet")
+    base, attribute = SHEET[chart.roof]
+    value = convert(float(getattr(card.sheet, attribute)), base, unit_of_chart(chart))
+    return value if math.isfinite(value) and value > 0 else None
+
+
+def _label(mark: Mark, language: str) -> str:
+    return mark.text + (f" {_stale(language)}" if mark.stale else "")
+
+
+def _stale(language: str) -> str:
+    return f"⚠ {STALE.of(language)}"
+
+
+def _value_axis(axis: Any, span: float) -> None:
+    axis.set_major_locator(MaxNLocator(nbins=max(3, int(span / 80)), steps=[1, 2, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}"))
+
+
+def _grid(axes: Any, which: str) -> None:
+    axes.grid(axis=which, color=FOREGROUND, alpha=0.15, lw=0.8, zorder=0)
+    axes.set_axisbelow(True)
+
+
+def _axis_title(
+    canvas: Canvas, left: float, chart: Chart, marks: Sequence[Mark], language: str
+) -> None:
+    unit = unit_of_chart(chart)
+    words = metric(chart.metric).title.of(language) + (f" ({unit})" if unit else "")
+    if any(m.low is not None for m in marks):
+        words += f"；{SPREAD.zh}" if language == "zh" else f"; {SPREAD.en}"
+    canvas.text(left + (WIDTH - left) / 2, canvas.height - 8, words, ha="center", size=SMALL + 1)
