@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from .errors import DeviceError
@@ -21,12 +22,16 @@ _PLACES = ("/usr/local/cuda/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
 
 @dataclass(frozen=True)
 class ProfiledLaunch:
-    """Counters of one launch; ``values`` by metric name, absent where ncu gave none ("n/a")."""
+    """Counters of one launch; ``values`` by metric name, absent where ncu gave none ("n/a").
+
+    ``parts`` holds, for metrics that ncu splits up (instructions by opcode), each part's value.
+    """
 
     kernel: str
     grid: str
     block: str
     values: dict[str, float]
+    parts: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 def find_ncu() -> Path:
@@ -57,16 +62,20 @@ def profile(
     kernel_regex: str = "",
     timeout_s: float = 300.0,
     env: Mapping[str, str] | None = None,
+    details: bool = False,
 ) -> list[ProfiledLaunch]:
     """Run ``command`` under ncu and return one entry per profiled launch, in launch order.
 
     ``kernel_regex`` restricts profiling to kernels whose name it matches; ``env`` replaces the
-    environment. Raises DeviceError when ncu is missing, fails, or takes longer than ``timeout_s``.
+    environment; ``details`` asks for the parts of metrics that have some. Raises DeviceError when
+    ncu is missing, fails, or takes longer than ``timeout_s``.
     """
     arguments = [
         str(find_ncu()), "--clock-control", "none", "--csv", "--page", "raw",
         "--print-units", "base", "--print-fp", "--metrics", ",".join(metrics),
     ]  # fmt: skip
+    if details:
+        arguments += ["--print-metric-instances", "details"]
     if kernel_regex:
         arguments += ["--kernel-name", f"regex:{kernel_regex}"]
     try:
@@ -100,17 +109,27 @@ def parse_raw_page(text: str, metrics: Sequence[str]) -> list[ProfiledLaunch]:
     for row in csv.DictReader(io.StringIO(body)):
         if not row["ID"]:  # the row of units
             continue
-        values = {}
+        values, parts = {}, {}
         for metric in metrics:
-            value = _number(row.get(metric) or "")
+            whole, _, rest = (row.get(metric) or "").partition("(")
+            value = _number(whole)
             if value is not None:
                 values[metric] = value
-        launches.append(
-            ProfiledLaunch(
-                row["Kernel Name"], row.get("Grid Size", ""), row.get("Block Size", ""), values
-            )
-        )
+            if rest:
+                parts[metric] = _parts(rest)
+        grid, block = row.get("Grid Size", ""), row.get("Block Size", "")
+        launches.append(ProfiledLaunch(row["Kernel Name"], grid, block, values, parts))
     return launches
+
+
+def _parts(text: str) -> dict[str, float]:
+    """``FFMA: 1,024; LDS.128: 256)`` as a mapping."""
+    found = {}
+    for name, number in re.findall(r"([^;:()\s][^;:()]*):\s*([\d.,]+)", text):
+        value = _number(number)
+        if value is not None:
+            found[name.strip()] = value
+    return found
 
 
 def _number(text: str) -> float | None:
