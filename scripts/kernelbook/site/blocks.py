@@ -19,6 +19,7 @@ from pymdownx.blocks.block import Block
 
 from kernelbook.errors import KernelbookError, PageError
 from kernelbook.site.page import PageState
+from kernelbook.site.place import PageBuildError
 
 _LEFTOVER = re.compile(r"(?:^|\n)[ ]{0,3}(?P<line>/{3,}[ ]*(?P<name>[\w-]*)[^\n]*)")
 
@@ -71,7 +72,7 @@ class BookBlock(Block):
         except (ValueError, TypeError) as error:
             raise self.error(f"option {name} of {self.NAME} must be {error}") from None
 
-    def error(self, what: str | KernelbookError, hint: str = "") -> Exception:
+    def error(self, what: str | KernelbookError, hint: str = "") -> PageBuildError:
         problem = PageError(what, hint=hint) if isinstance(what, str) else what
         return self.page.error(problem, self.line)
 
@@ -91,7 +92,8 @@ class BookBlock(Block):
         try:
             html = self.html()
         except KernelbookError as error:
-            raise self.error(error) from None
+            self.page.note(self.error(error))
+            return
         block.text = AtomicString(self.page.md.htmlStash.store(html))
 
     @abstractmethod

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from html import escape
-from pathlib import Path
 
 from kernelbook.errors import PageError
+from kernelbook.report.charts import chart_file
+from kernelbook.report.marks import marks
+from kernelbook.site.context import Project
 
 _PROLOGUE = re.compile(r"\A.*?(?=<svg\b)", re.S)
 _ID = re.compile(r'\bid="([^"]+)"')
-_NAME = re.compile(r"^[\w.-]+$")
-_SIZE = re.compile(r'\s(?:width|height)="[^"]*"')
+_NAMED = re.compile(r'\s(?:role|aria-label|aria-labelledby)="[^"]*"')
 
 
 def attribute(text: str) -> str:
@@ -19,29 +20,26 @@ def attribute(text: str) -> str:
     return escape(text, quote=True)
 
 
-def inline(folder: Path, name: str, language: str, *, prefix: str, label: str) -> str:
-    """The SVG of a chart; ``label`` is its accessible name as an attribute.
+def inline(project: Project, name: str, language: str, *, prefix: str, label: str) -> str:
+    """The SVG of a chart, "" while no record has what it draws; ``label`` names it, an attribute.
 
     Charts of one page were drawn apart and share ids, so every id gets the prefix. Raises
-    PageError where there is no such chart.
+    PageError for a chart nobody declared, or one that was not drawn.
     """
-    file = folder / f"{name}.{language}.svg"
-    if not _NAME.match(name) or not file.is_file():
-        known = sorted(
-            p.name.removesuffix(f".{language}.svg") for p in folder.glob(f"*.{language}.svg")
-        )
-        raise PageError(
-            f"no chart {name!r}",
-            hint="there are: " + ", ".join(known)
-            if known
-            else "run scripts/run_all.py --render, which draws them",
-        )
+    chart = next((c for c in project.book.catalog.charts if c.name == name), None)
+    if chart is None:
+        known = ", ".join(c.name for c in project.book.catalog.charts)
+        raise PageError(f"no chart {name!r}", hint=f"there are: {known}" if known else "")
+    file = chart_file(project.results, name, language)
+    if not file.is_file():
+        if not marks(project.book, chart):
+            return ""
+        raise PageError(f"chart {name!r} is not drawn", hint="run scripts/run_all.py --render")
     svg = _PROLOGUE.sub("", file.read_text(encoding="utf-8")).strip()
-    ids = sorted(set(_ID.findall(svg)), key=len, reverse=True)
-    for old in ids:
+    for old in sorted(set(_ID.findall(svg)), key=len, reverse=True):
         new = f"{prefix}-{old}"
         svg = svg.replace(f'id="{old}"', f'id="{new}"')
         svg = svg.replace(f'"#{old}"', f'"#{new}"').replace(f"url(#{old})", f"url(#{new})")
     opening, rest = svg.split(">", 1)
-    opening = _SIZE.sub("", opening).replace("<svg", f'<svg role="img" {label}', 1)
+    opening = _NAMED.sub("", opening).replace("<svg", f'<svg role="img" {label}', 1)
     return f"{opening}>{rest}"

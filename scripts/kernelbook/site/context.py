@@ -74,7 +74,7 @@ def _signature(root: Path, results: Path) -> Signature:
     for folder, endings in (
         (root / "kernels", (".py", ".cu", ".cuh", ".h")),
         (results / "data", (".json",)),
-        (results / "local", (".json",)),
+        (results / "local", (".json", ".svg")),
         (results / "charts", (".svg",)),
     ):
         for parent, folders, names in os.walk(folder):

@@ -11,7 +11,7 @@ from kernelbook.errors import KernelbookError, PageError
 from kernelbook.report import tables
 from kernelbook.site import charts
 from kernelbook.site.blocks import BookBlock, text, words
-from kernelbook.site.tables_html import hardware_html, table_html
+from kernelbook.site.tables_html import empty_html, hardware_html, table_html
 
 EVIDENCE = ("measured", "cited", "counted", "compiled")
 
@@ -128,7 +128,7 @@ class ChartBlock(BookBlock):
 
     def on_create(self, parent: ET.Element) -> ET.Element:
         self.name = self.page.new_id("kb-chart")
-        figure = ET.SubElement(parent, "figure", {"class": "kb-chart"})
+        figure = ET.SubElement(parent, "figure", {"class": "kb-figure"})
         ET.SubElement(figure, "figcaption", {"id": self.name})
         return figure
 
@@ -146,15 +146,16 @@ class ChartBlock(BookBlock):
         try:
             html = self.html()
         except KernelbookError as error:
-            raise self.error(error) from None
-        holder = ET.Element("div", {"class": "kb-chart__drawing"})
+            self.page.note(self.error(error))
+            return
+        holder = ET.Element("div", {"class": "kb-figure__drawing"})
         holder.text = AtomicString(self.page.md.htmlStash.store(html))
         block.insert(0, holder)
 
     def html(self) -> str:
         alt = self.options["alt"]
-        return charts.inline(
-            self.page.project.results / "charts",
+        drawing = charts.inline(
+            self.page.project,
             self.argument,
             self.page.language,
             prefix=self.name,
@@ -162,6 +163,7 @@ class ChartBlock(BookBlock):
             if alt
             else f'aria-labelledby="{self.name}"',
         )
+        return drawing or empty_html(self.page.language)
 
 
 class FigureIfBlock(BookBlock):
@@ -175,7 +177,8 @@ class FigureIfBlock(BookBlock):
         try:
             self.holds = self._holds()
         except KernelbookError as error:
-            raise self.error(error) from None
+            self.page.note(self.error(error))
+            self.holds = False
         return True
 
     def _holds(self) -> bool:

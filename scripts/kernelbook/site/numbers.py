@@ -63,9 +63,7 @@ class TokenInline(InlineProcessor):
         self.page = page
         self.tokens = tokens
 
-    def handleMatch(
-        self, m: re.Match[str], data: str
-    ) -> tuple[str | None, int | None, int | None]:
+    def handleMatch(self, m: re.Match[str], data: str) -> tuple[str | None, int | None, int | None]:
         number = int(m[1])
         if number >= len(self.tokens):
             return None, None, None
@@ -76,7 +74,8 @@ class TokenInline(InlineProcessor):
                 return "", m.start(0), m.end(0)
             html = render(token.body, self.page)
         except KernelbookError as error:
-            raise self.page.error(error, token.line) from None
+            self.page.note(self.page.error(error, token.line))
+            return "", m.start(0), m.end(0)
         return self.page.md.htmlStash.store(html), m.start(0), m.end(0)
 
 
@@ -85,9 +84,11 @@ class TokenPostprocessor(Postprocessor):
 
     def __init__(self, page: PageState, tokens: list[Token]) -> None:
         super().__init__(page.md)
+        self.page = page
         self.tokens = tokens
 
     def run(self, text: str) -> str:
+        self.page.finish()
         if OPEN not in text or CLOSE not in text:
             return text
         return restore(text, tuple(self.tokens), escape)

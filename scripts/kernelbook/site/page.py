@@ -32,12 +32,14 @@ class PageState:
     root_option: str = ""
     results_option: str = ""
     lines: dict[str, list[int]] = field(default_factory=dict)
+    problems: list[PageBuildError] = field(default_factory=list)
     _ids: int = 0
     _project: Project | None = None
 
     def start(self) -> None:
         """Forget the page before: one Markdown object may convert many."""
         self.lines.clear()
+        self.problems.clear()
         self._ids = 0
         self._project = None
 
@@ -109,6 +111,18 @@ class PageState:
         if not lines:
             return None
         return lines.pop(0) if len(lines) > 1 else lines[0]
+
+    def note(self, problem: PageBuildError) -> None:
+        """Keep a problem until the page is done, so that an author sees all of them at once."""
+        self.problems.append(problem)
+
+    def finish(self) -> None:
+        """Raise what was noted, one line a problem."""
+        found = sorted(self.problems, key=lambda problem: problem.line or 0)
+        if len(found) == 1:
+            raise found[0]
+        if found:
+            raise PageBuildError("\n".join(str(problem) for problem in found))
 
     def error(self, error: KernelbookError | str, line: int | None) -> PageBuildError:
         """The build error for something wrong on this page at ``line`` of its file."""

@@ -40,7 +40,7 @@ _LABEL = {
 def table_html(table: Table, page: PageState, *, graded: bool = True) -> str:
     """A table that scrolls by itself where it is wide, with its remarks below."""
     if not table.lines:
-        return f'<div class="kb-empty">{escape(_EMPTY.of(page.language))}</div>'
+        return empty_html(page.language)
     language = page.language
     heads = "".join(
         f'<th scope="col"{_aligned(h.numeric)}>{escape(h.title.of(language))}'
@@ -58,6 +58,11 @@ def table_html(table: Table, page: PageState, *, graded: bool = True) -> str:
         f'<table class="kb-data"><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>'
         f"{_remarks(table, language)}</div>"
     )
+
+
+def empty_html(language: str) -> str:
+    """What stands where a table or chart has no records yet."""
+    return f'<div class="kb-empty">{escape(_EMPTY.of(language))}</div>'
 
 
 def _aligned(numeric: bool) -> str:

@@ -1,0 +1,106 @@
+"""``python -m kernelbook.site build | check | serve``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from kernelbook import catalog
+from kernelbook.errors import KernelbookError
+from kernelbook.site import stubs
+from kernelbook.site.build import build
+from kernelbook.site.context import find_root
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    os.environ.setdefault("NO_MKDOCS_2_WARNING", "1")
+    options = _parser().parse_args(arguments)
+    try:
+        root = options.root.resolve() if options.root else find_root(Path.cwd())
+        if options.command == "check":
+            return _check(root, options)
+        if options.command == "build":
+            return _build(root, options)
+        return _serve(root, options)
+    except KernelbookError as error:
+        print(f"kernelbook.site: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("kernelbook.site: interrupted; the site is as it was", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m kernelbook.site", description=__doc__)
+    parser.add_argument("--root", type=Path, help="the repository (default: found from here)")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, about in (
+        ("build", "build both languages; stale numbers are marked"),
+        ("check", "the strict check: every problem with file and line, exit code 1"),
+        ("serve", "build, serve on localhost, and build again on changes"),
+    ):
+        command = commands.add_parser(name, help=about, description=about)
+        command.add_argument("--dest", type=Path, help="where the site goes (default: site)")
+        command.add_argument(
+            "--results",
+            default=os.environ.get("KERNELBOOK_RESULTS", ""),
+            help="folder of the records (default: $KERNELBOOK_RESULTS, else results)",
+        )
+        if name == "serve":
+            command.add_argument("--port", type=int, default=8000)
+    return parser
+
+
+def _build(root: Path, options: argparse.Namespace) -> int:
+    stubs.ensure(root, catalog.load(root))
+    dest = options.dest or root / "site"
+    outcome = build(root, dest, results=options.results)
+    for line in outcome.said:
+        print(line, file=sys.stderr)
+    if not outcome.whole:
+        print(f"kernelbook.site: not built; {dest} is as it was", file=sys.stderr)
+        return 1
+    print(f"Chinese site: {dest / 'index.html'}")
+    print(f"English site: {dest / 'en' / 'index.html'}")
+    print("To read them: make serve, or python -m kernelbook.site serve")
+    return 0
+
+
+def _check(root: Path, options: argparse.Namespace) -> int:
+    from kernelbook.site.check import check
+
+    found = check(root, dest=options.dest, results=options.results)
+    for line in found:
+        print(line, file=sys.stderr)
+    if found:
+        print(f"kernelbook.site: {len(found)} problems", file=sys.stderr)
+        return 1
+    print("Both sites are whole: every number, claim, excerpt and link holds.")
+    return 0
+
+
+def _serve(root: Path, options: argparse.Namespace) -> int:
+    from kernelbook.site.serve import serve
+
+    dest = options.dest or root / "site"
+    code = _build(root, options)
+    if not dest.is_dir():
+        return code
+    print(f"Serving http://127.0.0.1:{options.port}/ and /en/ (Ctrl-C stops)")
+    serve(root, dest, options.port, lambda: _again(root, options))
+    return 0
+
+
+def _again(root: Path, options: argparse.Namespace) -> None:
+    try:
+        _build(root, options)
+    except KernelbookError as error:  # an author is in the middle of an edit
+        print(f"kernelbook.site: {error}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

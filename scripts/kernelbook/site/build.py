@@ -1,0 +1,130 @@
+"""Both sites from one command: Chinese at the root, English below /en/.
+
+Each language is built by its own process into its own folder, and the result is put in place
+whole: building the Chinese site would otherwise delete the English one, and an interrupted build
+would leave half a site.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import shutil
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernelbook.errors import PageError
+
+CONFIGS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
+EXTENSION = "kernelbook.site.extension"
+# What MkDocs says besides the sentence that matters.
+_NOISE = ("Error reading page ", "Error building page ")
+
+
+@dataclass(frozen=True)
+class Request:
+    """One language's build. ``results``: the records' folder, "" for the configured one."""
+
+    root: Path
+    language: str
+    dest: Path
+    strict: bool
+    results: str = ""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Every warning and error, one line each, and whether the site is whole."""
+
+    said: tuple[str, ...]
+    whole: bool
+
+
+def build(root: Path, dest: Path, *, strict: bool = False, results: str = "") -> Outcome:
+    """Build both languages into ``dest``.
+
+    ``dest`` is replaced only when both languages were built without an error. With ``strict`` a
+    stale number of ours is an error; warnings are for the caller to judge.
+    """
+    dest = dest.resolve()
+    dest.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=dest.parent, prefix=f".{dest.name}.") as folder:
+        work = Path(folder)
+        requests = [
+            Request(root.resolve(), language, work / language, strict, results)
+            for language in CONFIGS
+        ]
+        outcomes = _run(requests)
+        whole = all(outcome.whole for outcome in outcomes)
+        if whole:
+            (work / "en").rename(work / "zh" / "en")
+            _replace(work / "zh", dest)
+        return Outcome(tuple(line for outcome in outcomes for line in outcome.said), whole)
+
+
+def _run(requests: Sequence[Request]) -> list[Outcome]:
+    # A fresh interpreter for each: the libraries below keep state that a fork would share.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(len(requests), mp_context=context) as pool:
+        return list(pool.map(build_one, requests))
+
+
+def build_one(request: Request) -> Outcome:
+    """Build one language in this process."""
+    import jieba
+    from mkdocs.commands.build import build as mkdocs_build
+    from mkdocs.config import load_config
+    from mkdocs.exceptions import Abort, MkDocsException
+
+    jieba.setLogLevel(logging.WARNING)
+    seen = _Collector()
+    logger = logging.getLogger("mkdocs")
+    logger.addHandler(seen)
+    file = request.root / CONFIGS[request.language]
+    if not file.is_file():
+        return Outcome((f"{file}: no such file (run from the repository)",), False)
+    try:
+        config = load_config(str(file), site_dir=str(request.dest))
+        options = config.mdx_configs.setdefault(EXTENSION, {})
+        if request.strict:
+            options["strict"] = True
+        if request.results:
+            options["results"] = request.results
+        config.plugins.on_startup(command="build", dirty=False)
+        mkdocs_build(config)
+        config.plugins.on_shutdown()
+    except (Abort, MkDocsException) as error:
+        return Outcome(tuple(seen.lines) or (f"{file.name}: {error}",), False)
+    finally:
+        logger.removeHandler(seen)
+    return Outcome(tuple(seen.lines), True)
+
+
+class _Collector(logging.Handler):
+    """Keeps warnings and errors as lines."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        for line in record.getMessage().splitlines():
+            if line.strip() and not line.startswith(_NOISE) and line not in self.lines:
+                self.lines.append(line)
+
+
+def _replace(new: Path, dest: Path) -> None:
+    """Put a folder in another's place; raises PageError where that is not possible."""
+    try:
+        if dest.exists():
+            old = Path(tempfile.mkdtemp(dir=dest.parent, prefix=f".{dest.name}.old."))
+            dest.rename(old / "site")
+            new.rename(dest)
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            new.rename(dest)
+    except OSError as error:
+        raise PageError(f"cannot be replaced: {error.strerror or error}", file=dest) from error

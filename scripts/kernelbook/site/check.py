@@ -1,0 +1,136 @@
+"""The strict check of the site: everything that would make a page wrong, with file and line."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from kernelbook import catalog as catalogs
+from kernelbook.devices import sheets
+from kernelbook.errors import KernelbookError
+from kernelbook.report.check import problems as record_problems
+from kernelbook.site import links, outline, quotes, series, stubs
+from kernelbook.site.build import build
+
+_MKDOCS_LINK = re.compile(r"Doc file '(?P<uri>[^']+)' contains a link '(?P<link>[^']+)'")
+_LEFT = re.compile(r"\{[=?]\s|\s[=?]\}|[\ue0f0\ue0f1]")
+
+
+def check(root: Path, *, dest: Path | None = None, results: str = "") -> tuple[str, ...]:
+    """Every problem of the site, one line each; builds both languages, into ``dest`` if given."""
+    root = root.resolve()
+    found = [*_records(root, results), *_pairs(root), *_images(root), *_pages(root)]
+    with tempfile.TemporaryDirectory(prefix="kernelbook-") as folder:
+        site = dest or Path(folder) / "site"
+        outcome = build(root, site, strict=True, results=results)
+        found += [_with_line(root, line) for line in outcome.said]
+        if outcome.whole:
+            found += _built(root, site)
+    return tuple(dict.fromkeys(found))
+
+
+def _records(root: Path, results: str) -> Iterator[str]:
+    """Stale or missing numbers of ours."""
+    try:
+        catalog = catalogs.load(root)
+        folder = root / (results or "results")
+        for problem in record_problems(root, folder, catalog, sheets()):
+            if problem.serious:
+                yield str(problem)
+    except KernelbookError as error:
+        yield str(error)
+
+
+def _pairs(root: Path) -> Iterator[str]:
+    """Pages without their other language, and pairs that differ."""
+    docs = {language: root / "docs" / language for language in stubs.LANGUAGES}
+    uris = {
+        language: {path.relative_to(folder).as_posix() for path in folder.rglob("*.md")}
+        for language, folder in docs.items()
+    }
+    for here, there in (("zh", "en"), ("en", "zh")):
+        for uri in sorted(uris[here] - uris[there]):
+            yield f"{_shown(root, docs[here] / uri)}:1: there is no docs/{there}/{uri}"
+    for uri in sorted(uris["zh"] & uris["en"]):
+        first, second = (outline.read(docs[language] / uri) for language in ("zh", "en"))
+        for file, line, sentence in outline.differences(first, second):
+            yield f"{_shown(root, file)}:{line}: {sentence}"
+
+
+def _images(root: Path) -> Iterator[str]:
+    for language in stubs.LANGUAGES:
+        for file in sorted((root / "docs" / language).rglob("*.md")):
+            for line in outline.read(file).images_without_alt:
+                yield f"{_shown(root, file)}:{line}: an image has no alternative text"
+
+
+def _pages(root: Path) -> Iterator[str]:
+    """Stubs that are missing or have lost their kernel, and articles outside the series."""
+    try:
+        catalog = catalogs.load(root)
+        whole = series.load(root)
+    except KernelbookError as error:
+        yield str(error)
+        return
+    for path in stubs.expected(root, catalog):
+        if not path.is_file():
+            yield f"{_shown(root, path)}: is missing (run scripts/run_all.py, which creates it)"
+    for path in stubs.orphans(root, catalog):
+        yield f"{_shown(root, path)}:1: shows a file or chapter that is gone (delete the page)"
+    for language in stubs.LANGUAGES:
+        for article in quotes.articles(root / "docs" / language):
+            slug = article.uri.removesuffix(".md")
+            if re.match(r"\d\d-", slug) and whole.entry(slug) is None:
+                yield f"docs/{language}/{article.uri}:1: docs/series.toml does not list {slug!r}"
+
+
+def _built(root: Path, site: Path) -> Iterator[str]:
+    """What only the built pages show: dead links, requests elsewhere, unread tokens."""
+    for page, link, wrong in links.dead(site):
+        yield f"{_source(root, page.path, link)}: the link {link} is dead: {wrong}"
+    for page in links.read(site).values():
+        for link in page.elsewhere:
+            yield f"{_source(root, page.path, link)}: the page would ask another server for {link}"
+        if match := _LEFT.search("".join(page.text)):
+            place = _source(root, page.path, match.group().strip())
+            yield f"{place}: a number or claim was not read (is it inside raw HTML?)"
+
+
+def _with_line(root: Path, said: str) -> str:
+    """MkDocs' sentence about a link, with the line it does not know."""
+    match = _MKDOCS_LINK.search(said)
+    if match is None:
+        return said
+    for language in stubs.LANGUAGES:
+        file = root / "docs" / language / match["uri"]
+        if file.is_file() and (line := _line_with(file, match["link"])):
+            return f"{_shown(root, file)}:{line}: {said}"
+    return said
+
+
+def _source(root: Path, path: str, link: str) -> str:
+    """``file:line`` of the page a built file came from, as near as its text tells."""
+    language, _, rest = path.partition("/") if path.startswith("en/") else ("zh", "", path)
+    uri = rest.removesuffix("index.html").strip("/")
+    docs = root / "docs" / language
+    for file in (docs / f"{uri}.md", docs / uri / "index.md", docs / "index.md"):
+        if uri and file == docs / "index.md":
+            break
+        if file.is_file():
+            name = link.rstrip("/").rsplit("/", 1)[-1]
+            for wanted in (link, name, name.partition("#")[2]):
+                if wanted and (line := _line_with(file, wanted)):
+                    return f"{_shown(root, file)}:{line}"
+            return f"{_shown(root, file)}:1"
+    return path
+
+
+def _line_with(file: Path, text: str) -> int | None:
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return next((number for number, line in enumerate(lines, 1) if text in line), None)
+
+
+def _shown(root: Path, path: Path) -> str:
+    return path.relative_to(root).as_posix()
