@@ -94,6 +94,8 @@ class Resolver:
         else:
             value = 0
             if isinstance(base, Symbol):
+                if base.name not in state.setup.symbols:
+                    raise bad_operand(instruction, f"{base.name} is not in memory")
                 value = state.setup.symbols[base.name]
             self._bits = np.broadcast_to(np.array(value, np.uint64), (state.size,))
         # Instructions with one base register share what was resolved; a generic access also looks

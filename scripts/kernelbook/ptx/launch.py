@@ -175,7 +175,7 @@ class _Launcher:
     def _layout_local(self) -> int:
         position = 0
         for variable in self.kernel.variables:
-            if variable.space == "local":
+            if variable.space in ("local", "param"):
                 position = -(-position // variable.align) * variable.align
                 self.symbols[variable.name] = position
                 position += variable.size

@@ -21,7 +21,12 @@ MemoryStep = Callable[[Lanes, Lanes], None]
 _STRONG = {"volatile", "relaxed", "acquire", "mmio"}
 
 
-def _space(instruction: Instruction) -> str | None:
+def _space(state: State, instruction: Instruction, address: Operand) -> str | None:
+    """The window of an access; parameters of a call sequence are locals of the caller."""
+    if instruction.space == "param" and isinstance(address, Address):
+        base = address.base
+        if isinstance(base, Symbol) and any(v.name == base.name for v in state.kernel.variables):
+            return "local"
     return instruction.space
 
 
@@ -51,11 +56,12 @@ def load_step(state: State, instruction: Instruction) -> MemoryStep:
         for e in _elements(instruction, instruction.operands[0])
     ]
     address = instruction.operands[1]
-    if instruction.space == "param" and isinstance(address, Address):
+    space = _space(state, instruction, address)
+    if space == "param" and isinstance(address, Address):
         constant = _parameter_step(state, instruction, targets, address, signed)
         if constant is not None:
             return constant
-    resolver = Resolver(state, instruction, address, _space(instruction))
+    resolver = Resolver(state, instruction, address, space)
     reader = _reader(resolver, targets, size, state)
     total = size * instruction.vector
     strong = bool(_STRONG & set(instruction.modifiers))
@@ -83,7 +89,8 @@ def _parameter_step(
     """A parameter at a known offset is a constant of the launch."""
     if not isinstance(address.base, Symbol):
         return None
-    first = state.setup.symbols[address.base.name] - state.setup.symbols[""] + address.offset
+    symbol = state.setup.symbols.get(address.base.name, -1)
+    first = symbol - state.setup.symbols[""] + address.offset
     size = np.dtype(dtype).itemsize
     raw = state.setup.param_bytes[first : first + size * len(targets)]
     if first < 0 or len(raw) < size * len(targets):
@@ -148,7 +155,8 @@ def store_step(state: State, instruction: Instruction) -> MemoryStep:
         _bits(state.source(e, dtype if dtype[0] == "f" else f"u{size}", instruction), size)
         for e in _elements(instruction, instruction.operands[1])
     ]
-    resolver = Resolver(state, instruction, instruction.operands[0], _space(instruction))
+    address = instruction.operands[0]
+    resolver = Resolver(state, instruction, address, _space(state, instruction, address))
     shift = size.bit_length() - 1
     total = size * len(sources)
     offset = resolver.offset
