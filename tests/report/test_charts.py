@@ -95,7 +95,7 @@ def test_bars_show_every_device_and_hatch_the_cited(full_tree: Tree) -> None:
     # 2 * 1024^3 / 200 µs, / 800 µs, and as the author printed it
     assert {"10.74", "2.68", "6.89"} <= set(shown)
     assert "NVIDIA GeForce RTX 4090 (cited from psmarter)" in shown
-    assert any(t.startswith("GTX <script>") and t.endswith("(this machine)") for t in shown)
+    assert any(t.startswith("GTX <script>") and t.endswith("this machine)") for t in shown)
     assert "<script>" not in svg
     assert "<pattern" in svg
     published = chart_svg(

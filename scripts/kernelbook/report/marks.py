@@ -12,7 +12,6 @@ from ..records import Stored
 from .book import Book
 from .hardware import device_of
 from .harmless import one_line
-from .model import LOCAL
 from .rows import Row
 from .show import convert, row_value
 
@@ -21,10 +20,14 @@ MAX_NAME = 60  # characters of a device's or an author's name in a picture
 
 @dataclass(frozen=True)
 class Card:
-    """A device as a chart names it; a reader's own run of a published card is another one."""
+    """A device as a chart names it; a reader's own run of a published card is another one.
+
+    ``name`` is the card's; ``words`` add whether its numbers are measured or cited.
+    """
 
     slug: str
-    name: Text
+    name: str
+    words: Text
     cited: bool
     local: bool
     sheet: Device | None = field(compare=False)
@@ -78,13 +81,13 @@ def _card(book: Book, item: Stored) -> Card:
     sheet = book.sheets.devices.get(record.slug)
     if sheet is None and record.device is not None:
         sheet = device_of(record.device, book.sheets)
-    words = Text(name, name)
+    words = Text(f"{name}（实测）", f"{name} (measured)")
     if record.citation is not None:
         author = one_line(record.citation.author, MAX_NAME)
         words = Text(f"{name}（引自 {author}）", f"{name} (cited from {author})")
     elif item.local:
-        words = Text(f"{name}（{LOCAL.zh}）", f"{name} ({LOCAL.en})")
-    return Card(record.slug, words, record.citation is not None, item.local, sheet)
+        words = Text(f"{name}（本机实测）", f"{name} (measured, this machine)")
+    return Card(record.slug, name, words, record.citation is not None, item.local, sheet)
 
 
 def _mark(

@@ -55,7 +55,7 @@ def bars(book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> str:
     """A bar for each variant and device, variants in the author's order."""
     shown = _cards(marks)
     colours = _colours(book)
-    keys = [Key(c.name.of(language), "hatched" if c.cited else "box", colours[c]) for c in shown]
+    keys = [Key(c.words.of(language), "hatched" if c.cited else "box", colours[c]) for c in shown]
     roofs = {c: limit for c in shown if (limit := _roof(chart, c)) is not None}
     if roofs:
         keys.append(Key(ROOF.of(language), "rule"))
@@ -132,7 +132,7 @@ def sweep(book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> str
     shape = {v: MARKERS[i % len(MARKERS)] for i, v in enumerate(variants)}
     dash = {c: DASHES[i % len(DASHES)] for i, c in enumerate(shown)}
     keys = [Key(_title(book, chart, v, language), "line", colour[v], shape[v]) for v in variants]
-    keys += [Key(c.name.of(language), "line", dash=dash[c]) for c in shown]
+    keys += [Key(c.words.of(language), "line", dash=dash[c]) for c in shown]
     roofs = {c: limit for c in shown if (limit := _roof(chart, c)) is not None}
     canvas, axes, left = _plane(chart, keys, language)
     for (variant, card), found in lines.items():
@@ -160,7 +160,7 @@ def sweep(book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> str
     axes.set_ylim(0, max([m.high or m.value for m in marks] + list(roofs.values())) * 1.12)
     for card, limit in roofs.items():
         name = f"{ROOF.of(language)}: " if language == "en" else f"{ROOF.of(language)}："
-        words = f"{name}{card.name.of(language)}, {limit:,.4g} {unit_of_chart(chart)}"
+        words = f"{name}{card.name}, {limit:,.4g} {unit_of_chart(chart)}"
         axes.axhline(limit, color=FOREGROUND, lw=1.2, ls=(0, (2, 2)), zorder=1)
         axes.annotate(
             words, (sizes[0] / 1.15, limit), xytext=(6, 4), textcoords="offset points",
@@ -179,7 +179,7 @@ def roofline(book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> 
     colours = _colours(book)
     shape = {v: MARKERS[i % len(MARKERS)] for i, v in enumerate(variants)}
     keys = [
-        Key(c.name.of(language), "line", colours[c], dash=DASHES[1] if c.cited else "-")
+        Key(c.words.of(language), "line", colours[c], dash=DASHES[1] if c.cited else "-")
         for c in shown
     ]
     keys += [Key(_title(book, chart, v, language), "marker", marker=shape[v]) for v in variants]
@@ -238,6 +238,8 @@ def _plane(chart: Chart, keys: Sequence[Key], language: str) -> tuple[Canvas, An
     name = "throughput" if chart.kind == "roofline" else chart.metric
     unit = unit_of_chart(chart)
     words = metric(name).title.of(language) + (f" ({unit})" if unit else "")
+    if chart.kind == "roofline":
+        words += {"zh": "；折线：理论上限", "en": "; lines: theoretical limits"}[language]
     canvas.text(0, top - 12, words, size=SMALL + 1)
     return canvas, axes, left
 
