@@ -158,14 +158,16 @@ QUICK = StopRule(min_samples=5, max_samples=60, timeout_s=0.2)
 LONGEST_SERIES_S = 60.0  # a kernel so slow that 30 samples take longer gets fewer
 
 
-def rule_for(estimate_s: float, quick: bool = False) -> StopRule:
+def rule_for(
+    estimate_s: float, quick: bool = False, longest_s: float = LONGEST_SERIES_S
+) -> StopRule:
     """The stop rule for something that takes ``estimate_s`` a sample.
 
     The time-out is long enough for the least number of samples; only what would take longer than
-    `LONGEST_SERIES_S` for them gets fewer, but never under 3.
+    ``longest_s`` for them gets fewer, but never under 3.
     """
     base = QUICK if quick else FULL
-    affordable = int(LONGEST_SERIES_S / max(estimate_s, 1e-9))
+    affordable = int(longest_s / max(estimate_s, 1e-9))
     least = max(3, min(base.min_samples, affordable))
     return StopRule(
         min_samples=least,

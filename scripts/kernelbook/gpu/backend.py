@@ -63,6 +63,7 @@ class Backend(Protocol):
 
     xp: Any  # the array module: NumPy's interface
     info: DeviceInfo
+    arch: str  # what to compile for, such as "sm_90"
     flush: str  # how L2 is flushed before a cold sample, in words
     notes: dict[str, str]  # facts of the device for the record
 

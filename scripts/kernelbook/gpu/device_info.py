@@ -59,6 +59,12 @@ def probe(device_index: int = 0) -> DeviceInfo | str:
             f"{info.name} has compute capability {info.cc[0]}.{info.cc[1]}, "
             f"the kernels need {OLDEST[0]}.{OLDEST[1]}"
         )
+    needed = re.search(r"cupy-cuda(\d+)x", info.cupy)
+    if needed and int(info.cuda.split(".")[0]) < int(needed[1]):
+        return (
+            f"the driver {info.driver} is too old: it supports CUDA {info.cuda}, the installed "
+            f"CuPy needs CUDA {needed[1]}"
+        )
     return info
 
 

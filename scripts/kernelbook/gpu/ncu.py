@@ -63,6 +63,7 @@ def read(
     rows: Sequence[tuple[str, str]],
     *,
     timeout_s: float,
+    env: Mapping[str, str] | None = None,
     run: Callable[..., list[ProfiledLaunch]] = profile,
 ) -> Profiled:
     """Profile a command that launches each row's kernel once, in the order of ``rows``.
@@ -76,7 +77,9 @@ def read(
     missing: list[str] = []
     while True:
         try:
-            launches = run(command, wanted, kernel_regex=f"^({entries})$", timeout_s=timeout_s)
+            launches = run(
+                command, wanted, kernel_regex=f"^({entries})$", timeout_s=timeout_s, env=env
+            )
             break
         except DeviceError as error:
             unknown = {m for m in _UNKNOWN.findall(str(error)) if m in wanted}
