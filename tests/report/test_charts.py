@@ -137,6 +137,8 @@ def test_a_chart_without_data_is_not_drawn(tree: Tree) -> None:
     tree.save(measured(tree.catalog, tree.sheets, "gemm_1024", {"matrix_mul_naive": 400.0}))
     assert draw(tree, "gemm_1024_throughput") is not None
     assert draw(tree, "gemm_sweep") is None  # one size is no sweep
+    sweep = next(c for c in tree.catalog.charts if c.name == "gemm_sweep")
+    assert marks(tree.book(), sweep) == ()
 
 
 def test_stale_numbers_are_marked(full_tree: Tree) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from ..devices import Device
@@ -53,7 +54,11 @@ def unit_of_chart(chart: Chart) -> str:
 
 
 def marks(book: Book, chart: Chart) -> tuple[Mark, ...]:
-    """In the order of experiments, devices (reference first, cited last) and variants."""
+    """In the order of experiments, devices (reference first, cited last) and variants.
+
+    None exactly where there is no picture: a sweep leaves out lines of one point, which are no
+    curve.
+    """
     found = []
     for name in chart.experiments:
         experiment = book.catalog.experiment(name)
@@ -63,6 +68,9 @@ def marks(book: Book, chart: Chart) -> tuple[Mark, ...]:
                 mark = _mark(book, chart, experiment, item, card, variant)
                 if mark is not None:
                     found.append(mark)
+    if chart.kind == "sweep":
+        points = Counter((m.variant, m.card) for m in found)
+        found = [m for m in found if points[m.variant, m.card] > 1]
     return tuple(found)
 
 

@@ -41,8 +41,8 @@ ROOF = Text("理论上限", "theoretical limit")
 SPREAD = Text("须线：q1–q3", "whiskers: q1–q3")
 
 
-def draw(book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> str | None:
-    """The SVG of a chart; None where a sweep has no line of two points."""
+def draw(book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> str:
+    """The SVG of a chart that has at least one mark."""
     with styled():
         if chart.kind == "bars":
             return bars(book, chart, marks, language)
@@ -117,16 +117,11 @@ def _bar(
     )  # fmt: skip
 
 
-def sweep(book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> str | None:
-    """A line for each variant and device over a size; None where no line has two points."""
+def sweep(book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> str:
+    """A line for each variant and device over a size."""
     lines: dict[tuple[str, Card], list[Mark]] = {}
     for mark in marks:
         lines.setdefault((mark.variant, mark.card), []).append(mark)
-    # One point is no curve: a card that ran one size says nothing of the others.
-    lines = {key: found for key, found in lines.items() if len(found) > 1}
-    marks = [m for found in lines.values() for m in found]
-    if not marks:
-        return None
     shown, variants = _cards(marks), _variants(chart, marks)
     colour = {v: COLOURS[i % len(COLOURS)] for i, v in enumerate(variants)}
     shape = {v: MARKERS[i % len(MARKERS)] for i, v in enumerate(variants)}
