@@ -250,6 +250,9 @@ class WarmUp:
     give_up_s: float = 4.0
 
 
+QUICK_WARM_UP = WarmUp(min_s=0.1, give_up_s=1.0)
+
+
 def warm_up(
     run: Callable[[], None],
     clock: Callable[[], float],

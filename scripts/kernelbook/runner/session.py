@@ -29,7 +29,16 @@ from ..gpu.backend import Backend, Launch
 from ..gpu.device_info import peaks_of, target_of
 from ..records import SCHEMA, Record, Verification
 from ..resources import compile_kernel
-from ..sampling import Series, floor_us, interleave, rule_for, statistics, warm_up
+from ..sampling import (
+    QUICK_WARM_UP,
+    Series,
+    WarmUp,
+    floor_us,
+    interleave,
+    rule_for,
+    statistics,
+    warm_up,
+)
 from ..verify import (
     TIMING_SEED_OFFSET,
     VERIFY_SEED_OFFSET,
@@ -112,7 +121,7 @@ class Session:
         try:
             yield
         except KernelbookError as error:
-            row.fail(error.what + (f" ({error.hint})" if error.hint else ""))
+            row.fail(_sentence(error))
         except Exception as error:
             fault = self.backend.fault_of(error)
             if fault is None:
@@ -230,7 +239,8 @@ class Session:
                         t.sample(self.backend, cold=True)
 
         self.tell.say(f"{self.experiment.name}: warm up {len(timed)} rows")
-        self.notes["warm_up"] = warm_up(one_round, time.perf_counter, self._sm_mhz)
+        policy = QUICK_WARM_UP if self.request.quick else WarmUp()
+        self.notes["warm_up"] = warm_up(one_round, time.perf_counter, self._sm_mhz, policy)
 
     def _sm_mhz(self) -> float | None:
         reading = self.backend.read_clocks()
@@ -321,6 +331,12 @@ def memory_needed(experiment: Experiment, shape: Shape) -> int:
     items = [ITEM_BYTES[b.dtype] for b in experiment.buffers]
     wide = sum(size // item * 8 for size, item in zip(sizes, items, strict=True))
     return 2 * sum(sizes) + wide
+
+
+def _sentence(error: KernelbookError) -> str:
+    """The error without this machine's paths: records are published."""
+    place = f"{Path(error.file).name}:{error.line or 1}: " if error.file else ""
+    return place + error.what + (f" ({error.hint})" if error.hint else "")
 
 
 def _words(shape: Shape) -> str:

@@ -1,0 +1,1 @@
+"""Stand-ins for what a test machine does not have."""

@@ -1,0 +1,291 @@
+"""Measuring through the real child process, on a fake device: rows, faults, limits, locks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fakes.gpu import INFO
+from kernelbook import catalog, records
+from kernelbook.devices import sheets
+from kernelbook.errors import DeviceError
+from kernelbook.experiment import Experiment
+from kernelbook.gpu import device_info
+from kernelbook.records import Record
+from kernelbook.report.rows import is_stale
+from kernelbook.runner.lock import gpu_lock
+from kernelbook.runner.measuring import MeasureSettings, measure
+
+TESTS = Path(__file__).resolve().parent
+
+DOUBLE_CU = """extern "C" __global__ void twice(const float* x, float* y, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = 2.0f * x[i];
+}
+"""
+
+EXPERIMENTS = """
+import time
+from kernelbook.experiment import *
+
+
+def kernel(name, **changes):
+    return Kernel(name=name, source="twice.cu", entry="twice", args=("x", "y", "n"),
+                  grid=lambda s, t: (ceil_div(s["n"], 128), 1, 1), block=lambda s, t: (128, 1, 1),
+                  title=Text(name, name), **changes)
+
+
+def slow_cpu(inputs, shape):
+    time.sleep(0.002)
+    return {"y": inputs["x"] * 2}
+
+
+EXPERIMENTS = [
+    Experiment(
+        name="doubling",
+        title=Text("", ""),
+        shape={"n": 4096},
+        emulator_shape={"n": 256},
+        ragged=({"n": 1}, {"n": 33}),
+        buffers=(Buffer("x", "in", lambda s: (s["n"],)), Buffer("y", "out", lambda s: (s["n"],))),
+        reference=lambda xp, inputs, shape: {"y": inputs["x"].astype(xp.float64) * 2},
+        flops=lambda s: s["n"],
+        tolerance=Tolerance(relative=0.0, absolute=1e-30),
+        variants=(
+            kernel("fast"), kernel("slow"), kernel("tiny"), kernel("impossible"),
+            kernel("writes_nothing"), kernel("faults"), kernel("out_of_memory"), kernel("hangs"),
+            kernel("crashes"), kernel("breaks_later"), kernel("too_new", min_cc=(12, 0)),
+            Kernel(name="broken_source", source="broken.cu", entry="twice", args=("x", "y", "n"),
+                   grid=lambda s, t: (1, 1, 1), block=lambda s, t: (32, 1, 1), title=Text("", "")),
+            Library("library", "double", Text("", ""), note=Text("注", "noted")),
+            Library("bad_copy", "bad_copy", Text("", "")),
+            Library("no_such", "no_such_routine", Text("", "")),
+            Cpu("cpu", slow_cpu, Text("", "")),
+            Cpu("cpu_wrong", lambda i, s: {"y": i["x"] * 3}, Text("", "")),
+            Cpu("cpu_raises", lambda i, s: 1 / 0, Text("", "")),
+            Transfer("h2d", "h2d", True, Text("", "")),
+            Transfer("d2h", "d2h", False, Text("", "")),
+        ),
+    )
+]
+"""
+
+
+@pytest.fixture
+def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
+    chapter = tmp_path / "kernels" / "01_fake"
+    chapter.mkdir(parents=True)
+    (chapter / "twice.cu").write_text(DOUBLE_CU)
+    (chapter / "broken.cu").write_text("this is no CUDA\n")
+    (chapter / "experiments.py").write_text(EXPERIMENTS)
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.setenv("FAKE_GPU_IDENTITY", tmp_path.name)
+    return catalog.load(tmp_path).experiment("doubling")
+
+
+@pytest.fixture
+def settings(experiment: Experiment, compile_cache: Path) -> MeasureSettings:
+    return MeasureSettings(
+        root=experiment.folder.parents[1],
+        quick=True,
+        cache_dir=compile_cache,
+        backend="fakes.gpu:FakeBackend",
+    )
+
+
+Run = Callable[..., Record]
+
+
+@pytest.fixture
+def run(experiment: Experiment, settings: MeasureSettings) -> Run:
+    def run_variants(*variants: str, **changes: object) -> Record:
+        said: list[str] = []
+        changed = replace(settings, **changes)  # type: ignore[arg-type]
+        return measure(experiment, variants or None, changed, said.append)
+
+    return run_variants
+
+
+def reason(record: Record, variant: str) -> str:
+    found = record.result(variant)
+    assert found is not None
+    assert found.status == "failed"
+    assert found.timings == ()
+    return found.reason
+
+
+def test_a_record_holds_everything_a_reader_needs_to_judge_a_number(
+    run: Run, experiment: Experiment, tmp_path: Path
+) -> None:
+    record = run("fast", "slow", "library", "cpu", "h2d", "d2h", quick=False)
+    assert [r.variant for r in record.results] == ["fast", "slow", "library", "cpu", "h2d", "d2h"]
+    assert {r.status for r in record.results} == {"ok"}
+    assert record.device == INFO
+    fast = record.result("fast")
+    assert fast is not None
+    assert (fast.grid, fast.block) == ((32, 1, 1), (128, 1, 1))
+    assert (fast.flops, fast.bytes_read, fast.bytes_written) == (4096, 16384, 16384)
+    assert fast.compilations[0].arch == "sm_90"
+    # Two ragged shapes and the full one, and the full one again after timing.
+    assert [v.shape["n"] for v in fast.verifications] == [1, 33, 4096, 4096]
+    cold, warm = fast.timings
+    assert (cold.cache, cold.method, cold.flush) == ("cold", "event", "pretended")
+    assert (warm.cache, warm.flush) == ("warm", "")
+    assert len(cold.samples_us) >= 30
+    assert cold.median_us == pytest.approx(50.05, rel=0.002)
+    assert cold.stop == "95 % interval of the median under 0.5%"
+    assert (cold.sm_clock_mhz, cold.power_w, cold.throttle) == (990.0, 55.0, "power cap")
+    # 16 KiB at 256 bit * 2 GHz = 64 GB/s take 0.256 µs; what is written fits into L2.
+    assert cold.floor_us == pytest.approx(0.256)
+    library = record.result("library")
+    assert library is not None
+    assert library.note == {"zh": "注", "en": "noted"}
+    for name in ("cpu", "h2d", "d2h"):
+        row = record.result(name)
+        assert row is not None
+        assert row.timings[0].method == "host"
+        assert len(row.timings[0].samples_us) >= 3
+    assert {"empty_kernel_us", "warm_up", "order", "cpu", "cpu_threads"} <= set(record.notes)
+    path = records.save(tmp_path / "results", record)
+    assert records.load(path) == record
+
+
+def test_the_rows_of_a_fresh_record_are_current(
+    run: Run, experiment: Experiment, settings: MeasureSettings
+) -> None:
+    record = run("fast", "library", "cpu", "h2d")
+    tree = catalog.load(settings.root)
+    assert not any(is_stale(record, r, tree, sheets()) for r in record.results)
+
+
+def test_launches_below_ten_microseconds_are_timed_in_batches(run: Run) -> None:
+    tiny = run("tiny").result("tiny")
+    assert tiny is not None
+    assert tiny.timings[0].method == "graph"
+    assert tiny.timings[0].launches_per_sample == 64  # 200 µs / 2 µs, at most 64
+    assert tiny.timings[0].median_us == pytest.approx(2.0, rel=0.01)
+
+
+def test_rows_are_timed_in_turn(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_GPU_LOG", str(tmp_path / "log"))
+    run("fast", "slow", quick=False)
+    launched = (tmp_path / "log").read_text().split()
+    middle = launched[len(launched) // 2 - 20 : len(launched) // 2 + 20]
+    assert 18 <= middle.count("fast") <= 22
+
+
+def test_a_wrong_kernel_is_not_timed_and_says_where_it_is_wrong(run: Run) -> None:
+    record = run("writes_nothing", "fast")
+    assert reason(record, "writes_nothing").startswith("wrong at n=1: 1 of 1 elements are wrong")
+    assert record.result("fast").status == "ok"  # type: ignore[union-attr]
+
+
+def test_a_kernel_that_goes_wrong_while_timed_fails(run: Run) -> None:
+    record = run("breaks_later", "fast")
+    assert reason(record, "breaks_later").startswith("wrong after timing at n=4096")
+    assert record.result("fast").status == "ok"  # type: ignore[union-attr]
+
+
+def test_a_time_that_cannot_be_fails_its_row(run: Run) -> None:
+    record = run("impossible", "fast")
+    assert "is under the floor of 0.26 µs" in reason(record, "impossible")
+    assert record.result("fast").status == "ok"  # type: ignore[union-attr]
+
+
+def test_a_kernel_that_loses_the_device_costs_its_own_row(run: Run) -> None:
+    record = run("fast", "faults", "slow")
+    assert "illegal memory access" in reason(record, "faults")
+    assert [r.variant for r in record.results] == ["fast", "slow", "faults"]  # the author's order
+    for name in ("fast", "slow"):
+        assert len(record.result(name).timings) == 2  # type: ignore[union-attr]
+
+
+def test_a_kernel_that_runs_out_of_memory_costs_its_own_row(run: Run) -> None:
+    record = run("fast", "out_of_memory")
+    assert "out of GPU memory: 99 bytes" in reason(record, "out_of_memory")
+    assert record.result("fast").status == "ok"  # type: ignore[union-attr]
+
+
+def test_a_kernel_that_hangs_is_stopped_and_named(run: Run) -> None:
+    record = run("fast", "hangs", step_limit_s=3.0)
+    assert reason(record, "hangs") == "stopped: no end of 'verify at n=1' after 3 s"
+    assert record.result("fast").status == "ok"  # type: ignore[union-attr]
+
+
+def test_a_kernel_that_kills_its_process_is_named(run: Run) -> None:
+    record = run("crashes", "fast")
+    assert reason(record, "crashes").startswith("the measuring process died of SIGSEGV at")
+    assert record.result("fast").status == "ok"  # type: ignore[union-attr]
+
+
+def test_an_experiment_whose_rows_are_all_lost_is_still_a_record(run: Run) -> None:
+    record = run("crashes", "faults")
+    assert [r.status for r in record.results] == ["failed", "failed"]
+    assert record.device == INFO
+
+
+def test_a_source_that_does_not_compile_fails_its_row_with_the_compilers_words(run: Run) -> None:
+    record = run("broken_source", "fast")
+    assert reason(record, "broken_source") == "broken.cu:1: expected a declaration"
+    assert record.result("fast").status == "ok"  # type: ignore[union-attr]
+
+
+def test_a_card_too_old_for_a_kernel_skips_it(run: Run) -> None:
+    found = run("too_new", "fast").result("too_new")
+    assert found is not None
+    assert found.status == "skipped"
+    assert found.reason == "needs compute capability 12.0, the card has 9.0"
+
+
+def test_a_card_too_small_for_the_problem_skips_every_row(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_GPU_FREE", "1000")
+    record = run("fast", "cpu")
+    assert {r.status for r in record.results} == {"skipped"}
+    assert "GiB of GPU memory" in record.results[0].reason
+
+
+def test_baselines_that_are_wrong_or_missing_fail_their_rows(run: Run) -> None:
+    record = run("bad_copy", "no_such", "cpu_wrong", "cpu_raises", "fast")
+    assert "the copy differs from its source" in reason(record, "bad_copy")
+    assert "no library routine 'no_such_routine'" in reason(record, "no_such")
+    assert "wrong at n=4096" in reason(record, "cpu_wrong")
+    assert "division by zero" in reason(record, "cpu_raises")
+    assert record.result("fast").status == "ok"  # type: ignore[union-attr]
+
+
+def test_no_device_is_one_sentence(run: Run) -> None:
+    with pytest.raises(DeviceError, match="there is no GPU 3"):
+        run("fast", device_index=3)
+
+
+def test_two_runs_do_not_share_a_card(run: Run, tmp_path: Path) -> None:
+    with gpu_lock(f"fake-{tmp_path.name}"), pytest.raises(DeviceError, match="another run"):
+        run("fast")
+
+
+def test_a_lock_is_free_again_when_its_holder_is_done(tmp_path: Path) -> None:
+    for _ in range(2):
+        with gpu_lock("card", tmp_path):
+            pass
+
+
+def test_a_machine_without_a_driver_says_so_without_loading_cupy() -> None:
+    if os.path.exists("/dev/nvidia0"):
+        pytest.skip("this machine has a GPU")
+    found = device_info.probe(0)
+    assert isinstance(found, str)
+    assert "driver" in found
+
+
+def test_the_peaks_of_an_unknown_card_follow_from_what_its_driver_says() -> None:
+    peaks = device_info.peaks_of(INFO)
+    assert peaks.fp32_flops == 4 * 128 * 2 * 1e9
+    assert peaks.bandwidth == 256 / 8 * 2e9
+    known = device_info.peaks_of(replace(INFO, slug="nvidia-h200"))
+    assert known.bandwidth == pytest.approx(4.814e12, rel=1e-3)
