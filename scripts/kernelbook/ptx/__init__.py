@@ -10,6 +10,7 @@ from .arguments import Pointer, Struct
 from .events import Event, Launch, Observer
 from .launch import DEFAULT_BATCH_LANES, DEFAULT_BUDGET, run
 from .module import Instruction, Kernel, Module
+from .observers.findings import Finding
 from .parse import parse
 from .result import Run
 
@@ -17,6 +18,7 @@ __all__ = [
     "DEFAULT_BATCH_LANES",
     "DEFAULT_BUDGET",
     "Event",
+    "Finding",
     "Instruction",
     "Kernel",
     "Launch",

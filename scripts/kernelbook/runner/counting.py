@@ -94,7 +94,7 @@ def count_kernel(
 
     verifications: list[Verification] = []
     counted: ptx.Run | None = None
-    findings: dict[str, None] = {}
+    findings: dict[object, ptx.Finding] = {}
     try:
         for number, each in enumerate((shape, *experiment.ragged)):
             runs.clear()
@@ -103,8 +103,8 @@ def count_kernel(
             )
             verifications.append(found)
             counted = counted or runs[0]
-            for run in runs:
-                findings |= dict.fromkeys(map(str, run.findings))
+            for run in runs[:1]:
+                findings = {**by_line(run.findings), **findings}
     except UnsupportedPtx as error:
         return replace(row, status="skipped", reason=f"GPU only: {error.what}")
     except KernelbookError as error:
@@ -115,13 +115,32 @@ def count_kernel(
         verifications=tuple(verifications),
         counts=counted.counts.to_dict(),
         lines=counted.counts.lines_dict(),
-        findings=tuple(findings),
+        findings=tuple(map(str, findings.values())),
     )
     return _judge(kernel, row)
 
 
+def by_line(findings: Sequence[ptx.Finding]) -> dict[object, ptx.Finding]:
+    """One finding a pair of source lines and array: an unrolled loop is one fault, not thirty.
+
+    Each is the first example seen; its count is the sum over all of them.
+    """
+    merged: dict[object, ptx.Finding] = {}
+    for found in findings:
+        key = (
+            found.kind,
+            found.detail,
+            found.what.split("[")[0],
+            found.first and (found.first.file, found.first.line, found.first.access),
+            found.second and (found.second.file, found.second.line, found.second.access),
+        )
+        old = merged.get(key)
+        merged[key] = replace(old, count=old.count + found.count) if old else found
+    return merged
+
+
 def _judge(kernel: Kernel, row: Result) -> Result:
-    wrong = [v.reason for v in row.verifications if not v.passed] + list(row.findings)
+    wrong = [v.reason for v in row.verifications if not v.passed] + [*row.findings]
     if kernel.counter_example:
         if wrong:
             return row

@@ -26,7 +26,6 @@ def measure_all(
     """Measure what has no current record on this card and write each record when it is done."""
     settings = MeasureSettings(
         root=context.root,
-        results=context.results,
         device_index=options.device,
         quick=options.quick,
         profile=options.profile,
