@@ -41,26 +41,32 @@ def anchor(name: str) -> str:
 
 
 def table(
-    content: Table, language: str, *, anchors: set[str], drop: Sequence[str] = ()
+    content: Table,
+    language: str,
+    *,
+    anchors: set[str],
+    drop: Sequence[str] = (),
+    titles: bool = True,
 ) -> list[str]:
     """Lines of a pipe table, with a column for the grade and the remarks below.
 
     ``anchors`` are those already on the page: an id stands at a variant's first line only.
-    ``drop`` names columns to leave out, e.g. the device under a heading that names it.
+    ``drop`` names columns to leave out, e.g. the device under a heading that names it; without
+    ``titles``, variants go by their names only.
     """
     keep = [i for i, h in enumerate(content.header) if h.key not in drop]
     heads = [content.header[i] for i in keep]
-    titles = [
+    columns = [
         escape(h.title.of(language)) + (f" ({escape(h.unit)})" if h.unit else "") for h in heads
     ]
     grade_title = "等级" if language == "zh" else "grade"
     out = [
-        "| " + " | ".join([*titles, grade_title]) + " |",
+        "| " + " | ".join([*columns, grade_title]) + " |",
         "|" + "|".join("---:" if h.numeric else "---" for h in heads) + "|---|",
     ]
     for line in content.lines:
         cells = [_cell(line.cells[i], language) for i in keep]
-        cells[0] = _first(line, cells[0], language, anchors)
+        cells[0] = _first(line, cells[0] if titles else "", language, anchors)
         grades = " ".join(GRADES[g].of(language) for g in grades_of(line.cells))
         grades = grades or (STATUSES[line.status].of(language) if line.status else "—")
         out.append("| " + " | ".join([*cells, grades]) + " |")
@@ -72,7 +78,7 @@ def _first(line: Line, shown: str, language: str, anchors: set[str]) -> str:
     if line.anchor and line.anchor not in anchors:
         anchors.add(line.anchor)
         mark = anchor(line.anchor)
-    name = "" if shown == escape(line.variant) else f"{shown} "
+    name = f"{shown} " if shown and shown != escape(line.variant) else ""
     stale = f" ⚠ {STALE.of(language)}" if line.stale else ""
     return f"{mark}{name}{code(line.variant)}{stale}"
 

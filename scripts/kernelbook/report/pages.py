@@ -174,7 +174,7 @@ def _other(book: Book, experiment: Experiment, language: str, anchors: set[str])
     for kind, shown in kinds:
         if shown.lines:
             yield from ("", f"### {_w(kind, language)}", "")
-            yield from table(shown, language, anchors=anchors)
+            yield from table(shown, language, anchors=anchors, titles=kind == "cited")
 
 
 def _only(book: Book, item: Stored) -> Book:
