@@ -42,6 +42,7 @@ from kernelbook.verify import make_inputs
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"
+CACHE = ROOT / ".cache" / "kernelbook" / "compile"  # the same as run_all's
 TIMEOUT_S = 400.0
 
 
@@ -71,7 +72,7 @@ def child(only: Sequence[str], arch: str, report: Path) -> None:
     for experiment, kernel in rows(only, arch):
         shape = experiment.emulator_shape
         try:
-            compiled = compile_kernel(experiment, kernel, arch, ROOT / ".cache" / "compile")
+            compiled = compile_kernel(experiment, kernel, arch, CACHE)
             arrays = make_inputs(backend.xp, experiment, shape, experiment.seed)
             for buffer in experiment.outputs:
                 if buffer.name not in arrays:
@@ -175,7 +176,7 @@ def take(only: Sequence[str]) -> dict[str, list[Comparison]]:
     arch = arch_for(device.cc)
     launches = profiled(only, arch)
     compiled = {
-        (e.name, k.name): compile_kernel(e, k, arch, ROOT / ".cache" / "compile")
+        (e.name, k.name): compile_kernel(e, k, arch, CACHE)
         for e, k in rows(only, arch)
     }
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:

@@ -181,12 +181,12 @@ def _barrier(machine: Machine, instruction: Instruction) -> Control:
     counts = _count(instruction, operands[1] if len(operands) > 1 else None, state)
 
     def barrier(lanes: Lanes, pc: int) -> int | None:
-        if state.observers:
-            state.emit(instruction, lanes, lanes)
         number = _uniform(_value(names), lanes)
         if number is None:
             _split_by(machine, _value(names), lanes, pc)
             return None
+        if state.observers:
+            state.emit(instruction, lanes, lanes, barrier=number)
         if counts is None and vote is None and not arrive and lanes.whole:
             if not machine.barriers.waiters and machine.barriers.idle(number):
                 state.progress += 1
@@ -320,7 +320,7 @@ def _warp_barrier(machine: Machine, instruction: Instruction) -> Control:
     def synchronise(lanes: Lanes, pc: int) -> int | None:
         for at, group in _gather(machine, lanes, pc, members, across):
             if state.observers:
-                state.emit(instructions[at], group, group)
+                state.emit(instructions[at], group, group, members=members())
             if group is lanes:
                 return pc + 1
             scheduler.push(at + 1, group)

@@ -74,9 +74,9 @@ class Event:
     existing lane is active the machine passes the batch's own ``exists`` array, so
     ``event.active is batch.exists`` is a cheap test for "all".
 
-    ``address`` (memory instructions only): (lanes,) int64 byte addresses; for shared memory they are
-    offsets from the start of the block's own shared window, for global memory they are positions in
-    the emulator's address space. Values at inactive lanes are meaningless.
+    ``address`` (memory instructions only): (lanes,) int64 byte addresses; for shared memory they
+    are offsets from the start of the block's own shared window, for global memory positions in the
+    emulator's address space. Values at inactive lanes are meaningless.
 
     ``address_key``: equal keys (not None) with equal ``active`` arrays promise that the base
     register still held the very same values, so per-warp address patterns can be cached;
@@ -90,9 +90,10 @@ class Event:
 
     ``access`` is "read", "write" or "atomic" for memory instructions (``red`` is "atomic").
 
-    Barriers: the event of ``bar``/``barrier`` comes when lanes arrive; ``on_barrier`` when the
-    barrier completes. ``bar.warp.sync`` and other warp-synchronous instructions give their event when
-    all the lanes of their mask have come; ``active`` is those lanes.
+    Barriers: the event of ``bar``/``barrier`` comes when lanes arrive, with the number of the
+    ``barrier``; ``on_barrier`` when the barrier completes. ``bar.warp.sync`` and other
+    warp-synchronous instructions give their event when all the lanes of their mask have come;
+    ``active`` is those lanes, and ``members`` the (lanes,) uint32 masks of ``bar.warp.sync``.
     """
 
     batch: Batch
@@ -106,6 +107,8 @@ class Event:
     space: str | None = None
     part: int = 0
     access: str = ""
+    barrier: int | None = None
+    members: NDArray[np.uint32] | None = None
 
 
 class Observer(Protocol):

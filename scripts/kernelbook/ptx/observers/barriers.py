@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..events import WARP, Batch, Event
 from .findings import Finding, FindingLog, place
-from .order import UNKNOWN_BARRIER, barrier_number, sync_kind
+from .order import sync_kind
 
 NOWHERE = -1
 
@@ -29,26 +29,23 @@ class BarrierObserver:
         self._batch = batch
         shape = (batch.blocks, batch.warps_per_block * WARP)
         self._kinds = tuple(sync_kind(i) for i in batch.launch.kernel.instructions)
-        numbers = [
-            barrier_number(i) if kind == "sync" else NOWHERE
-            for i, kind in zip(batch.launch.kernel.instructions, self._kinds, strict=True)
-        ]
-        self._number = np.array([*numbers, NOWHERE], dtype=np.int32)  # by pc; last: not waiting
         self._live = batch.exists.reshape(shape).copy()
         self._at = np.full(shape, NOWHERE, dtype=np.int32)  # pc of the barrier a lane waits at
+        self._number = np.full(shape, NOWHERE, dtype=np.int16)  # and which barrier that is
 
     def on_event(self, event: Event) -> None:
         kind = self._kinds[event.instruction.pc]
         if kind == "exit":
             self._live &= ~event.active.reshape(self._live.shape)
         elif kind == "sync":
-            self._at[event.active.reshape(self._at.shape)] = event.instruction.pc
+            active = event.active.reshape(self._at.shape)
+            self._at[active] = event.instruction.pc
+            self._number[active] = event.barrier or 0
 
     def on_barrier(self, batch: Batch, blocks: NDArray[np.int64], barrier: int) -> None:
         at = self._at[blocks].reshape(blocks.size, -1, WARP)
         live = self._live[blocks].reshape(at.shape)
-        number = self._number[at]
-        waiting = (number == barrier) | (number == UNKNOWN_BARRIER)
+        waiting = (self._number[blocks].reshape(at.shape) == barrier) & (at != NOWHERE)
         here = waiting.any(axis=2) & live.any(axis=2)
         highest = np.where(waiting, at, -1).max(axis=2, keepdims=True)
         apart = live & (at != highest) & here[:, :, None]

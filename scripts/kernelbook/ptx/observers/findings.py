@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -38,7 +39,7 @@ class Place:
 class Finding:
     """One problem between two instructions (or at one), with the first example seen of it.
 
-    ``count`` is how many accesses of the launch show it: lanes at words, for memory.
+    ``count`` is how many accesses of the launch show it (lanes at words; warps, for barriers).
     """
 
     kind: Kind
@@ -48,6 +49,7 @@ class Finding:
     second: Place | None = None
     count: int = 1
     hint: str = ""
+    array: str = ""  # name of the array, without the index
 
     def __str__(self) -> str:
         title = {
@@ -59,12 +61,16 @@ class Finding:
         places = "; ".join(str(p) for p in (self.first, self.second) if p is not None)
         sentence = f"{title}: {places}" if places else title
         if self.count > 1:
-            sentence += f"; {self.count:,} such accesses"
+            what = "warps" if self.kind == "divergent-barrier" else "such accesses"
+            sentence += f"; {self.count:,} {what}"
         return sentence + (f" ({self.hint})" if self.hint else "")
 
 
 class FindingLog:
-    """Findings of one check: one entry for each kind and pair of instructions, and a count."""
+    """Findings of one check, gathered by pairs of instructions, told by pairs of source lines.
+
+    An unrolled loop is many instructions of one line: they make one finding.
+    """
 
     def __init__(self) -> None:
         self._found: dict[tuple[object, ...], Finding] = {}
@@ -85,10 +91,21 @@ class FindingLog:
 
     def findings(self, files: Mapping[int, str]) -> tuple[Finding, ...]:
         """All findings in the order they were first seen, with file names filled in."""
-        return tuple(
-            replace(f, first=_named(f.first, files), second=_named(f.second, files))
-            for f in self._found.values()
-        )
+        told: dict[tuple[object, ...], Finding] = {}
+        for f in self._found.values():
+            key = (f.kind, f.detail, f.hint, f.array or f.what, _line(f.first), _line(f.second))
+            if key in told:
+                told[key] = replace(told[key], count=told[key].count + f.count)
+            else:
+                first, second = _named(f.first, files), _named(f.second, files)
+                told[key] = replace(f, first=first, second=second)
+        return tuple(told.values())
+
+
+def _line(place: Place | None) -> tuple[object, ...]:
+    if place is None:
+        return ()
+    return (place.file, place.line) if place.line else (place.instruction,)
 
 
 def _named(place: Place | None, files: Mapping[int, str]) -> Place | None:
@@ -114,12 +131,36 @@ def place(batch: Batch, block: int, lane: int, instruction: Instruction, access:
     )
 
 
-def element(arrays: tuple[Allocation, ...], address: int, space: str) -> str:
-    """``name[index]`` of the array that holds an address, or the bare address."""
+def element(
+    arrays: tuple[Allocation, ...], address: int, *instructions: Instruction
+) -> tuple[str, str]:
+    """Name of the array that holds an address, and its element there: ("tile", "tile[33]").
+
+    Shared arrays reach PTX as bytes: the index is then in elements of what the instructions access.
+    """
     for array in arrays:
         if array.base <= address < array.base + array.size:
-            return array.element(address)
-    return f"{space} memory at byte {address}"
+            name = source_name(array.name)
+            size = array.element_bytes
+            if size <= 1:
+                size = max(1, *(i.element_bytes for i in instructions))
+            return name, f"{name}[{(address - array.base) // size}]"
+    return "", f"byte {address} of {instructions[0].space or 'memory'}"
+
+
+def source_name(name: str) -> str:
+    """The name of a variable as the source has it: ``_ZZ4gemmE4tile`` is ``tile`` in a function."""
+    if not name.startswith("_Z"):
+        return name
+    parts: list[str] = []
+    rest = name
+    while found := re.search(r"\d+", rest):
+        length, start = int(found[0]), found.end()
+        if start + length > len(rest):
+            break
+        parts.append(rest[start : start + length])
+        rest = rest[start + length :]
+    return parts[-1] if parts else name
 
 
 def _unravel(linear: int, dims: Dim) -> Dim:

@@ -150,27 +150,23 @@ class GlobalRaceObserver:
         if strong:  # a tick of its own, apart from the plain accesses around it
             self._order.tick += 1
         touch = self._shadow.touch(event, self._order.tick, strong)
-        if strong and event.access != "write":
-            self._acquire(touch)
-        self._against_writer(touch)
         if event.access == "read":
+            if strong:
+                self._releases.note_read(touch, self._known)
+            self._against_writer(touch)
             self._shadow.note_read(touch, self._batch.first_block, self._order)
         else:
+            if event.access == "atomic":
+                self._releases.note_atomic(touch, self._known)
+            self._against_writer(touch)
             self._against_reader(touch)
             clash = self._shadow.note_write(touch)
             if clash is not None and not strong:
                 self._report_pairs(touch, *clash, "same instruction")
-            self._releases.note_write(touch, self._known)
+            if event.access == "write":
+                self._releases.note_write(touch, self._known)
         if strong:
             self._order.tick += 1
-
-    def _acquire(self, touch: Touch) -> None:
-        self._releases.note_seen(touch)
-        acquires = touch.instruction.has("acquire") or touch.instruction.has("acq_rel")
-        for at in np.flatnonzero(self._releases.flagged[touch.granule]).tolist():
-            known = self._known.setdefault(int(touch.block[at]), BlockKnowledge())
-            record = self._releases.record(int(touch.granule[at]))
-            known.see(int(touch.lane[at]), record, acquires)
 
     def _against_writer(self, touch: Touch) -> None:
         shadow = self._shadow
@@ -312,11 +308,12 @@ class GlobalRaceObserver:
         batch = self._batch
         earlier = batch.launch.kernel.instructions[int(code) >> 42]
         flat = int(code) & ((1 << 40) - 1)
-        what = element(batch.launch.arrays, self._shadow.address(int(touch.granule[at])), "global")
+        address = self._shadow.address(int(touch.granule[at]))
+        array, what = element(batch.launch.arrays, address, touch.instruction, earlier)
         first = place(batch, flat >> 10, flat & 1023, earlier, verb(earlier))
         now = touch.instruction
         second = place(batch, int(touch.block[at]), int(touch.lane[at]), now, verb(now))
         if judged:
-            return Finding("race", detail, what, first, second, hint=hint)
+            return Finding("race", detail, what, first, second, hint=hint, array=array)
         what += " is shared between blocks in an order that the check cannot tell"
-        return Finding("not-judged", detail, what, first, second)
+        return Finding("not-judged", detail, what, first, second, array=array)

@@ -118,15 +118,23 @@ class BlockKnowledge:
             ticks = known.blocks.get(other_block)
             if ticks is not None:
                 result[at] |= ticks[asked.other_lanes[at]] >= asked.ticks[at]
-            result[at] |= _through_place(known, asked.places[at], asked.ticks[at])
-        return result
+        return result | self._through_places(asked)
 
     def covers_all(self, own: int, blocks: int, asked: Question, strong: bool) -> Mask:
         """Whether what any lane of any other block did up to these ticks is ordered before."""
         result = np.zeros(asked.lanes.size, dtype=np.bool_)
         for known, at in self._clocks(asked.lanes, strong):
             result[at] |= asked.ticks[at] <= known.floor(own, blocks)
-            result[at] |= _through_place(known, asked.places[at], asked.ticks[at])
+        return result | self._through_places(asked)
+
+    def _through_places(self, asked: Question) -> Mask:
+        """Accesses to a flag itself that a lane has read: memory keeps the order of one location,
+        fence or not."""
+        result = np.zeros(asked.lanes.size, dtype=np.bool_)
+        for known, at in self._clocks(asked.lanes, True):
+            if known.places:
+                last = [known.places.get(p, -1) for p in asked.places[at].tolist()]
+                result[at] |= asked.ticks[at] <= np.array(last, dtype=np.int64)
         return result
 
     def _clocks(self, lanes: Integers, strong: bool) -> Iterator[tuple[Knowledge, Mask]]:
@@ -140,10 +148,3 @@ class BlockKnowledge:
                 at = lanes == lane
                 if at.any():
                     yield known, at
-
-
-def _through_place(known: Knowledge, places: Integers, ticks: Integers) -> Mask:
-    if not known.places:
-        return np.zeros(places.size, dtype=np.bool_)
-    last = np.array([known.places.get(p, -1) for p in places.tolist()], dtype=np.int64)
-    return np.asarray(ticks <= last)

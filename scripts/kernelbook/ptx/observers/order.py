@@ -23,7 +23,6 @@ from ..events import WARP, Batch, Event
 from ..module import Immediate, Instruction, Kernel
 
 NOT_WAITING = -1
-UNKNOWN_BARRIER = -2  # its number is in a register
 _ALL_LANES = 0xFFFFFFFF
 
 Mask = NDArray[np.bool_]
@@ -38,15 +37,6 @@ def sync_kind(instruction: Instruction) -> str:
     if instruction.has("warp"):
         return "warp"
     return "arrive" if instruction.has("arrive") else "sync"
-
-
-def barrier_number(instruction: Instruction) -> int:
-    """The barrier an instruction names, UNKNOWN_BARRIER when it is in a register."""
-    position = 1 if instruction.has("red") else 0
-    if len(instruction.operands) <= position:
-        return 0
-    operand = instruction.operands[position]
-    return int(operand.value) if isinstance(operand, Immediate) else UNKNOWN_BARRIER
 
 
 def splits_warps(kernel: Kernel) -> bool:
@@ -87,7 +77,6 @@ class Order:
             if self.fine
             else np.zeros((0, 0, 0, 0), dtype=np.int32)
         )
-        self.unknown_barrier = False  # some barrier's number was in a register
         self._shape = (blocks, warps * WARP)
         self._kinds = tuple(sync_kind(i) for i in batch.launch.kernel.instructions)
         self.live = batch.exists.reshape(self._shape).copy()
@@ -104,19 +93,17 @@ class Order:
         if kind == "exit":
             self.live &= ~active
         elif kind == "sync":
-            number = barrier_number(event.instruction)
-            self.unknown_barrier |= number == UNKNOWN_BARRIER
-            self._waiting[active] = number
+            self._waiting[active] = event.barrier or 0
         elif kind == "arrive":
-            self._arrive(barrier_number(event.instruction), active)
+            self._arrive(event.barrier or 0, active)
         else:
-            return self._warp_sync(active)
+            return self._warp_sync(active, event.members)
         return None
 
     def on_barrier(self, blocks: NDArray[np.int64], barrier: int) -> Synced:
         """A barrier completed in these blocks of the batch."""
         waiting = self._waiting[blocks]
-        met = (waiting == barrier) | (waiting == UNKNOWN_BARRIER)
+        met = waiting == barrier
         full = (met | ~self.live[blocks]).all(axis=1)
         whole = blocks[full]
         self.known[whole] = self.tick
@@ -161,28 +148,37 @@ class Order:
         known[np.arange(lane.size), warp] = self.lanes[block, warp, lane & 31]
         return np.asarray(known.reshape(lane.size, -1))
 
-    def _warp_sync(self, active: Mask) -> Synced:
+    def _warp_sync(self, active: Mask, members: NDArray[np.uint32] | None) -> Synced:
         blocks, width = self._shape
         by_warp = active.reshape(blocks, -1, WARP)
-        block, warp = np.nonzero(by_warp.any(axis=2))
         if self.fine:
-            lanes = by_warp[block, warp]  # (n, 32)
-            together = self.lanes[block, warp]
-            joined = np.where(lanes[:, :, None], together, 0).max(axis=1)
-            joined = np.where(lanes, self.tick, joined)
-            self.lanes[block, warp] = np.where(lanes[:, :, None], joined[:, None, :], together)
+            masks = np.uint32(_ALL_LANES) if members is None else members
+            asked = np.broadcast_to(masks, active.size).reshape(by_warp.shape)
+            # Lanes of one warp may name different masks: each set meets by itself.
+            for mask in np.unique(asked[by_warp]):
+                self._join(by_warp & (asked == mask))
         else:
+            block, warp = np.nonzero(by_warp.any(axis=2))
             self.known[block, warp, warp] = self.tick
-        self.tick += 1
         live = self.live.reshape(blocks, -1, WARP)
         whole = np.asarray((by_warp | ~live).all(axis=(1, 2)) & (width == WARP))
-        self.full[whole] = self.tick - 1
-        if self.fine:
-            self.known[whole] = self.tick - 1
+        if self.fine:  # a block of one warp, but perhaps not all of it together
+            whole &= (self.lanes == self.tick).all(axis=(1, 2, 3))
+            self.known[whole] = self.tick
+        self.full[whole] = self.tick
+        self.tick += 1
         return Synced(active, whole, by_warp=True)
 
+    def _join(self, met: Mask) -> None:
+        """Lanes (blocks, warps, 32) that met within their warps learn what any of them knew."""
+        block, warp = np.nonzero(met.any(axis=2))
+        lanes = met[block, warp]
+        known = self.lanes[block, warp]
+        joined = np.where(lanes[:, :, None], known, 0).max(axis=1)
+        joined = np.where(lanes, self.tick, joined)
+        self.lanes[block, warp] = np.where(lanes[:, :, None], joined[:, None, :], known)
+
     def _arrive(self, number: int, active: Mask) -> None:
-        self.unknown_barrier |= number == UNKNOWN_BARRIER
         blocks = self._shape[0]
         warps = active.reshape(blocks, -1, WARP).any(axis=2)
         if number not in self._arrived:

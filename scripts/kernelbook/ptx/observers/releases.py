@@ -6,12 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import WARP, Batch
-from .global_shadow import GlobalShadow, Touch, block_of, strong_of
+from .global_shadow import GlobalShadow, Touch
 from .knowledge import BlockKnowledge, Knowledge
 from .order import Order
 
 Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
+# Flags are read and written by few lanes at a time; a larger event is data, and not followed.
+_FEW = 1024
 
 
 class Releases:
@@ -21,9 +23,10 @@ class Releases:
     """
 
     def __init__(self, shadow: GlobalShadow) -> None:
-        self._shadow = shadow
         self.flagged = np.zeros(shadow.written.size, dtype=np.bool_)
         self._records: dict[int, Knowledge] = {}
+        # By granule: who wrote it strongly (all who updated it atomically), and in which tick.
+        self._writers: dict[int, dict[int, int]] = {}
         # By block, then by other block: tick of the latest flag write of the other it has read.
         self._saw: dict[int, dict[int, int]] = {}
 
@@ -43,40 +46,78 @@ class Releases:
         self._fenced[block, lane] = self._order.tick - 1
         self._known[block, lane] = self._order.known[block, lane // WARP]
 
+    def note_read(self, touch: Touch, known: dict[int, BlockKnowledge]) -> None:
+        """A strong read: of flags it learns what they carry."""
+        acquires = touch.instruction.has("acquire")
+        for at in np.flatnonzero(self.flagged[touch.granule]).tolist():
+            self._acquire(touch, at, known, acquires)
+        if touch.granule.size <= _FEW:
+            for at in range(touch.granule.size):
+                self._see(touch, at)
+
     def note_write(self, touch: Touch, known: dict[int, BlockKnowledge]) -> None:
-        """A write: a strong one after a fence makes its location a flag, others unmake it."""
+        """A plain write unmakes a flag, a strong one after a fence makes one."""
+        self.flagged[touch.granule] = False
         if not touch.strong:
-            self.flagged[touch.granule] = False
             return
-        releases = touch.instruction.has("release") or touch.instruction.has("acq_rel")
-        if releases:
-            lanes = np.zeros(self._fenced.shape, dtype=np.bool_)
-            lanes[touch.block - self._first, touch.lane] = True
-            self.fence(lanes)
-        if touch.access != "atomic":
-            self.flagged[touch.granule] = False
-        fenced = np.asarray(self._fenced.any(axis=1))[touch.block - self._first]
-        for at in np.flatnonzero(fenced).tolist():
+        if touch.instruction.has("release"):
+            self._fence_now(touch)
+        for at in np.flatnonzero(self._may_release(touch)).tolist():
             self._release(touch, at, known)
+        if touch.granule.size <= _FEW:
+            for block, granule in zip(touch.block.tolist(), touch.granule.tolist(), strict=True):
+                self._writers[granule] = {block: touch.tick}
 
-    def record(self, granule: int) -> Knowledge:
-        """What a flag carries."""
-        return self._records[granule]
-
-    def note_seen(self, touch: Touch) -> None:
-        """Strong reads: remember how far into another block's writes its flags have been seen."""
-        code = self._shadow.writer[touch.granule]
-        tick = self._shadow.written[touch.granule]
-        other = block_of(code)
-        flags = (tick > 0) & strong_of(code) & (other != touch.block)
-        for block, found, last in _latest(touch.block[flags], other[flags], tick[flags]):
-            saw = self._saw.setdefault(block, {})
-            saw[found] = max(saw.get(found, 0), last)
+    def note_atomic(self, touch: Touch, known: dict[int, BlockKnowledge]) -> None:
+        """Atomic updates, lane after lane: each reads what the one before left, then adds to it."""
+        both = touch.instruction.has("acq_rel")
+        reads = touch.instruction.opcode == "atom"
+        acquires = both or touch.instruction.has("acquire")
+        if both or touch.instruction.has("release"):
+            self._fence_now(touch)
+        releases = self._may_release(touch)
+        chained = self.flagged[touch.granule] | np.isin(touch.granule, touch.granule[releases])
+        for at in np.flatnonzero(chained).tolist():
+            if reads and self.flagged[touch.granule[at]]:
+                self._acquire(touch, at, known, acquires)
+            if releases[at]:
+                self._release(touch, at, known)
+        if touch.granule.size <= _FEW:
+            for at in range(touch.granule.size):
+                if reads:
+                    self._see(touch, at)
+                writers = self._writers.setdefault(int(touch.granule[at]), {})
+                writers[int(touch.block[at])] = touch.tick
 
     def saw_flag_after(self, block: Integers, other: Integers, tick: Integers) -> Mask:
         """Whether a block has read a flag that another wrote after ``tick``: (n,) bool."""
         pairs = zip(block.tolist(), other.tolist(), tick.tolist(), strict=True)
         return np.array([self._saw.get(b, {}).get(o, 0) > t for b, o, t in pairs], dtype=np.bool_)
+
+    def _may_release(self, touch: Touch) -> Mask:
+        """Which lanes belong to a block in which somebody has fenced."""
+        fenced = np.asarray(self._fenced.any(axis=1))
+        return np.asarray(fenced[touch.block - self._first])
+
+    def _fence_now(self, touch: Touch) -> None:
+        lanes = np.zeros(self._fenced.shape, dtype=np.bool_)
+        lanes[touch.block - self._first, touch.lane] = True
+        self.fence(lanes)
+
+    def _acquire(
+        self, touch: Touch, at: int, known: dict[int, BlockKnowledge], fenced: bool
+    ) -> None:
+        knows = known.setdefault(int(touch.block[at]), BlockKnowledge())
+        knows.see(int(touch.lane[at]), self._records[int(touch.granule[at])], fenced)
+
+    def _see(self, touch: Touch, at: int) -> None:
+        writers = self._writers.get(int(touch.granule[at]))
+        if not writers:
+            return
+        saw = self._saw.setdefault(int(touch.block[at]), {})
+        for block, tick in writers.items():
+            if saw.get(block, 0) < tick:
+                saw[block] = tick
 
     def _release(self, touch: Touch, at: int, known: dict[int, BlockKnowledge]) -> None:
         block, lane, granule = int(touch.block[at]), int(touch.lane[at]), int(touch.granule[at])
@@ -97,17 +138,3 @@ class Releases:
             record.learn(self._records[granule])
         self._records[granule] = record
         self.flagged[granule] = True
-
-
-def _latest(
-    block: Integers, other: Integers, tick: NDArray[np.int32]
-) -> list[tuple[int, int, int]]:
-    """The largest tick of each (block, other) pair."""
-    if not block.size:
-        return []
-    order = np.lexsort((tick, other, block))
-    block, other, tick = block[order], other[order], tick[order]
-    last = np.ones(block.size, dtype=np.bool_)
-    last[:-1] = (block[1:] != block[:-1]) | (other[1:] != other[:-1])
-    rows = zip(block[last].tolist(), other[last].tolist(), tick[last].tolist(), strict=True)
-    return list(rows)

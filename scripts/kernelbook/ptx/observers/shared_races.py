@@ -101,8 +101,6 @@ class SharedRaceObserver:
     def on_barrier(self, batch: Batch, blocks: NDArray[np.int64], barrier: int) -> None:
         if not self._off:
             self._synchronised(self._order.on_barrier(blocks, barrier))
-            if self._order.unknown_barrier:
-                self._not_judged("register", "a barrier whose number is in a register")
 
     def end_batch(self, batch: Batch) -> None:
         self._patterns = {}
@@ -343,15 +341,15 @@ class SharedRaceObserver:
             block = batch.first_block + int(touch.block[at])
             address = int(touch.granule[at]) * self._shadow.granule
             second = place(batch, block, int(touch.lane[at]), instruction, verb(instruction))
-            first = None
-            if previous is not None:
+            shared = batch.launch.shared
+            if previous is None:
+                array, what = element(shared, address, instruction)
+                finding = Finding("uninitialised", detail, what, second, array=array)
+            else:
                 earlier = batch.launch.kernel.instructions[before]
                 first = place(batch, block, lane_of(previous), earlier, verb(earlier))
-            what = element(batch.launch.shared, address, "shared")
-            if first is None:
-                finding = Finding("uninitialised", detail, what, second, hint=hint)
-            else:
-                finding = Finding("race", detail, what, first, second, hint=hint)
+                array, what = element(shared, address, instruction, earlier)
+                finding = Finding("race", detail, what, first, second, hint=hint, array=array)
         self.log.add(key, count, finding)
 
     def _not_judged(self, key: str, what: str) -> None:
