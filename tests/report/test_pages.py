@@ -151,3 +151,10 @@ def test_stale_rows_are_marked_on_page_and_in_summary(full_tree: Tree) -> None:
     assert ("matrix_mul_naive", "measured") in stale
     assert ("matrix_mul_naive", "compiled") in stale
     assert not any(v == "matrix_mul_tiled" or e == "cited" for v, e in stale)
+
+
+def test_a_column_without_any_number_is_left_out(full_tree: Tree) -> None:
+    text = page(full_tree.book(), "01_basics", "en")
+    cited = text[text.index("### Cited") : text.index('<a id="gemm-1024">')]
+    assert "effective bandwidth (GB/s)" in cited
+    assert "throughput" not in cited  # the author printed none for vector addition

@@ -13,7 +13,7 @@ from ..quantities import Grade
 from ..records import Stored
 from .book import Book
 from .markdown import anchor, code, escape, table
-from .model import GRADES, LOCAL, Table
+from .model import EMPTY, GRADES, LOCAL, Table
 from .tables import compiled_table, counters_table, counts_table, results_table
 
 _WORDS = {
@@ -119,13 +119,13 @@ def _measured(
             if cache == "warm":  # said once, under the first table
                 shown = replace(shown, notes=())
             yield from ("", f"**{_w(cache, language)}**", "")
-            yield from table(shown, language, anchors=anchors, drop=("device",))
+            yield from table(shown, language, anchors=anchors, drop=("device", *_empty(shown)))
         if not any(_has_state(item, cache) for cache in ("cold", "warm")):
             shown = results_table(
                 _only(book, item), experiment.name, columns=columns, evidence=("measured",)
             )
             yield ""
-            yield from table(shown, language, anchors=anchors, drop=("device",))
+            yield from table(shown, language, anchors=anchors, drop=("device", *_empty(shown)))
         yield from _how_timed(item, language)
 
 
@@ -174,7 +174,17 @@ def _other(book: Book, experiment: Experiment, language: str, anchors: set[str])
     for kind, shown in kinds:
         if shown.lines:
             yield from ("", f"### {_w(kind, language)}", "")
-            yield from table(shown, language, anchors=anchors, titles=kind == "cited")
+            yield from table(
+                shown, language, anchors=anchors, drop=_empty(shown), titles=kind == "cited"
+            )
+
+
+def _empty(shown: Table) -> tuple[str, ...]:
+    """Columns in which no line has anything."""
+    columns = zip(
+        shown.header, zip(*(line.cells for line in shown.lines), strict=True), strict=True
+    )
+    return tuple(h.key for h, cells in columns if all(cell is EMPTY for cell in cells))
 
 
 def _only(book: Book, item: Stored) -> Book:
