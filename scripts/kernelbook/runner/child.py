@@ -75,5 +75,6 @@ if __name__ == "__main__":
     code = main(sys.argv[1:])
     sys.stdout.flush()
     sys.stderr.flush()
-    # Not sys.exit: after a lost context CuPy's destructors would only complain.
-    os._exit(code)
+    if code == CONTEXT_LOST:
+        os._exit(code)  # after a lost context CuPy's destructors would only complain
+    sys.exit(code)
