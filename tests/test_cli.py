@@ -14,7 +14,7 @@ import pytest
 
 from kernelbook.records import load
 from kernelbook.runner.cli import main
-from conftest import ROOT
+from tiny import ROOT
 
 RUN_ALL = ROOT / "scripts" / "run_all.py"
 
@@ -71,7 +71,10 @@ def test_a_kernel_that_does_not_compile_costs_its_own_row_only(
     assert "broken.cu:5" in error
     assert 'identifier "two" is undefined' in error
     record = load(project / "results/data/compiled/scale_1k.json")
-    assert [(r.variant, r.status) for r in record.results] == [("scale", "ok"), ("broken", "failed")]
+    assert [(r.variant, r.status) for r in record.results] == [
+        ("scale", "ok"),
+        ("broken", "failed"),
+    ]
     assert str(project) not in (project / "results/data/compiled/scale_1k.json").read_text()
     assert run(project, "--only", "scale") == 0
 

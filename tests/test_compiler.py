@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from conftest import TINY_CU
 from kernelbook import catalog
 from kernelbook.compiler import compile_source, parse_resources, ptx_hash
 from kernelbook.errors import CompileError, ExperimentError
 from kernelbook.resources import compile_kernel
 from kernelbook.runner.compiling import ARCHITECTURES
+from tiny import TINY_CU
 
 
 @pytest.fixture
