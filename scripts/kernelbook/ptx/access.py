@@ -189,7 +189,9 @@ class Resolver:
             shared = self.state.setup.launch.shared
             if space == "shared" and shared and address >= 0:
                 last = max(shared, key=lambda a: (a.base <= address, a.base))
-                where += f" ({last.element(address)})"
+                # The compiler declares shared arrays as bytes; count in what is accessed.
+                unit = max(self.instruction.element_bytes, 1)
+                where += f" ({last.name}[{(address - last.base) // unit}])"
             kind = "out of bounds"
         else:
             where = arena.describe(address)
