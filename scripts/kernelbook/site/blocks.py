@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any
 
 from markdown.treeprocessors import Treeprocessor
 from markdown.util import AtomicString
+from pymdownx.blocks import BlocksProcessor
 from pymdownx.blocks.block import Block
 
 from kernelbook.errors import KernelbookError, PageError
@@ -102,14 +102,17 @@ class BookBlock(Block):
 
 
 class LeftoverTreeprocessor(Treeprocessor):
-    """Finds blocks that were left as text: misspelt names, broken options, stray ends."""
+    """Finds blocks left open or left as text: misspelt names, broken options, stray ends."""
 
-    def __init__(self, page: PageState, known: Callable[[], list[str]]) -> None:
+    def __init__(self, page: PageState, manager: BlocksProcessor) -> None:
         super().__init__(page.md)
         self.page = page
-        self.known = known
+        self.manager = manager
 
     def run(self, root: ET.Element) -> None:
+        for entry in self.manager.stack:
+            if isinstance(entry.block, BookBlock):
+                raise entry.block.error(f"this {entry.block.NAME} block is never closed with ///")
         for element in root.iter():
             for text in (element.text, element.tail):
                 if text and not isinstance(text, AtomicString) and "///" in text:
@@ -120,7 +123,7 @@ class LeftoverTreeprocessor(Treeprocessor):
         if match is None:
             return
         line = " ".join(match["line"].split())
-        known = self.known()
+        known = sorted(self.manager.blocks)
         if match["name"] in known:
             what = f"the options of this block cannot be read: {line}"
             raise self.page.error(PageError(what), self.page.take_line(line))

@@ -47,9 +47,7 @@ class SiteExtension(BlocksExtension):
         self._tokens: list[Token] = []
         self._page: PageState | None = None
 
-    def extendMarkdownBlocks(
-        self, md: markdown.Markdown, block_mgr: BlocksProcessor
-    ) -> None:
+    def extendMarkdownBlocks(self, md: markdown.Markdown, block_mgr: BlocksProcessor) -> None:
         md.registerExtension(self)
         language = str(self.getConfig("language"))
         if language not in LANGUAGES:
@@ -69,8 +67,7 @@ class SiteExtension(BlocksExtension):
         md.postprocessors.register(TokenPostprocessor(page, tokens), "kb-tokens", _POSTPROCESS)
         for block in BLOCKS:
             block_mgr.register(block, {"page": page, "tokens": tokens})
-        leftover = LeftoverTreeprocessor(page, lambda: sorted(block_mgr.blocks))
-        md.treeprocessors.register(leftover, "kb-leftover", _LEFTOVER)
+        md.treeprocessors.register(LeftoverTreeprocessor(page, block_mgr), "kb-leftover", _LEFTOVER)
 
     def reset(self) -> None:
         """Between two pages converted by one Markdown object."""

@@ -1,0 +1,30 @@
+"""Projects and built sites that several tests look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import site_project
+
+from kernelbook.site.build import build
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """A project of one experiment with records of every grade."""
+    root = site_project.make(tmp_path / "project")
+    site_project.measured(root, {"scale": 2.0, "scale_by_4": 4.0, "device_copy": 1.0}, warm=True)
+    site_project.compiled(root)
+    site_project.counted(root, {"global_load_sectors": 32.0, "warp_instructions": 80.0})
+    site_project.cited(root, {"time": (3.0, "µs")}, "nvidia-geforce-rtx-4090")
+    return root
+
+
+@pytest.fixture(scope="session")
+def built_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """This repository's site, both languages, built once for all tests."""
+    dest = tmp_path_factory.mktemp("built") / "site"
+    outcome = build(site_project.ROOT, dest)
+    assert outcome.whole, "\n".join(outcome.said)
+    return dest
