@@ -183,6 +183,8 @@ class Resolver:
         self, window: Window, space: str, at: Resolved, address: int, position: int, size: int,
         write: bool,
     ) -> None:  # fmt: skip
+        from .observers.findings import source_name
+
         arena = self.state.setup.arena
         if window.base is not None:
             where = f"{space} memory at byte {address}, of {window.size}"
@@ -191,7 +193,8 @@ class Resolver:
                 last = max(shared, key=lambda a: (a.base <= address, a.base))
                 # The compiler declares shared arrays as bytes; count in what is accessed.
                 unit = max(self.instruction.element_bytes, 1)
-                where += f" ({last.name}[{(address - last.base) // unit}])"
+                name = source_name(last.name)
+                where += f" ({name}[{(address - last.base) // unit}])"
             kind = "out of bounds"
         else:
             where = arena.describe(address)

@@ -276,10 +276,11 @@ def _gather(
     return ready
 
 
-def _membermask(machine: Machine, instruction: Instruction) -> Callable[[], Array] | None:
+def _members(machine: Machine, instruction: Instruction) -> Callable[[], Array]:
+    """The membermask of every lane: (lanes,) uint32."""
     operand = member_operand(instruction)
     if operand is None:
-        return None
+        raise bad_operand(instruction, "needs a membermask")
     source = machine.state.source(operand, "u4", instruction)
     return lambda: _value(source)
 
@@ -288,11 +289,11 @@ def _warp_exchange(machine: Machine, instruction: Instruction) -> Control:
     """shfl, vote, match, redux: run when the lanes of the membermask have come."""
     state, scheduler = machine.state, machine.scheduler
     step = WARP_STEPS[instruction.opcode](state, instruction)
-    members = _membermask(machine, instruction)
-    if members is None and instruction.opcode != "activemask":
+    if instruction.opcode != "activemask" and not instruction.has("sync"):
         from .program import refuse
 
         raise refuse(machine.setup.module, instruction, " without .sync")
+    members = None if instruction.opcode == "activemask" else _members(machine, instruction)
 
     def exchange(lanes: Lanes, pc: int) -> int | None:
         ready = [(pc, lanes)] if members is None else _gather(machine, lanes, pc, members, (pc,))
@@ -311,9 +312,7 @@ def _warp_exchange(machine: Machine, instruction: Instruction) -> Control:
 def _warp_barrier(machine: Machine, instruction: Instruction) -> Control:
     """``bar.warp.sync``: lanes may come to it at different instructions."""
     state, scheduler = machine.state, machine.scheduler
-    members = _membermask(machine, instruction)
-    if members is None:
-        raise bad_operand(instruction, "needs a membermask")
+    members = _members(machine, instruction)
     instructions = machine.setup.launch.kernel.instructions
     across = tuple(i.pc for i in instructions if i.opcode in ("bar", "barrier") and i.has("warp"))
 
