@@ -199,14 +199,23 @@ def compiled(root: Path, *, stale: bool = False) -> None:
     _save(root, "compiled", tuple(results))
 
 
-def counted(root: Path, counts: dict[str, float]) -> None:
-    """What the emulator would have counted for the variant scale at 256 elements."""
+def counted(root: Path, counts: dict[str, float], variants: tuple[str, ...] = ("scale",)) -> None:
+    """What the emulator would have counted at 256 elements."""
     experiment = catalog.load(root).experiment("scale_1k")
-    kernel = experiment.variant("scale")
     target = sheets().device("nvidia-h200").target
-    key = variant_key(experiment, kernel, "sm_90", experiment.emulator_shape, target)
-    result = Result("scale", "kernel", key=key, counts=counts, compilations=(compilation("sm_90"),))
-    _save(root, "counted", (result,), shape=dict(experiment.emulator_shape))
+    results = tuple(
+        Result(
+            name,
+            "kernel",
+            key=variant_key(
+                experiment, experiment.variant(name), "sm_90", experiment.emulator_shape, target
+            ),
+            counts=counts,
+            compilations=(compilation("sm_90"),),
+        )
+        for name in variants
+    )
+    _save(root, "counted", results, shape=dict(experiment.emulator_shape))
 
 
 def cited(root: Path, values: dict[str, tuple[float, str]], slug: str, author: str = "Li") -> None:

@@ -21,17 +21,22 @@ _LEFT = re.compile(r"\{[=?]\s|\s[=?]\}|[\ue0f0\ue0f1]")
 def check(root: Path, *, dest: Path | None = None, results: str = "") -> tuple[str, ...]:
     """Every problem of the site, one line each; builds both languages, into ``dest`` if given."""
     root = root.resolve()
-    found = [*_records(root, results), *_pairs(root), *_images(root), *_pages(root)]
+    found = [
+        *record_problems_of(root, results),
+        *pair_problems(root),
+        *image_problems(root),
+        *page_problems(root),
+    ]
     with tempfile.TemporaryDirectory(prefix="kernelbook-") as folder:
         site = dest or Path(folder) / "site"
         outcome = build(root, site, strict=True, results=results)
-        found += [_with_line(root, line) for line in outcome.said]
+        found += [with_line(root, line) for line in outcome.said]
         if outcome.whole:
-            found += _built(root, site)
+            found += built_problems(root, site)
     return tuple(dict.fromkeys(found))
 
 
-def _records(root: Path, results: str) -> Iterator[str]:
+def record_problems_of(root: Path, results: str) -> Iterator[str]:
     """Stale or missing numbers of ours."""
     try:
         catalog = catalogs.load(root)
@@ -43,7 +48,7 @@ def _records(root: Path, results: str) -> Iterator[str]:
         yield str(error)
 
 
-def _pairs(root: Path) -> Iterator[str]:
+def pair_problems(root: Path) -> Iterator[str]:
     """Pages without their other language, and pairs that differ."""
     docs = {language: root / "docs" / language for language in stubs.LANGUAGES}
     uris = {
@@ -59,14 +64,14 @@ def _pairs(root: Path) -> Iterator[str]:
             yield f"{_shown(root, file)}:{line}: {sentence}"
 
 
-def _images(root: Path) -> Iterator[str]:
+def image_problems(root: Path) -> Iterator[str]:
     for language in stubs.LANGUAGES:
         for file in sorted((root / "docs" / language).rglob("*.md")):
             for line in outline.read(file).images_without_alt:
                 yield f"{_shown(root, file)}:{line}: an image has no alternative text"
 
 
-def _pages(root: Path) -> Iterator[str]:
+def page_problems(root: Path) -> Iterator[str]:
     """Stubs that are missing or have lost their kernel, and articles outside the series."""
     try:
         catalog = catalogs.load(root)
@@ -86,7 +91,7 @@ def _pages(root: Path) -> Iterator[str]:
                 yield f"docs/{language}/{article.uri}:1: docs/series.toml does not list {slug!r}"
 
 
-def _built(root: Path, site: Path) -> Iterator[str]:
+def built_problems(root: Path, site: Path) -> Iterator[str]:
     """What only the built pages show: dead links, requests elsewhere, unread tokens."""
     for page, link, wrong in links.dead(site):
         yield f"{_source(root, page.path, link)}: the link {link} is dead: {wrong}"
@@ -98,7 +103,7 @@ def _built(root: Path, site: Path) -> Iterator[str]:
             yield f"{place}: a number or claim was not read (is it inside raw HTML?)"
 
 
-def _with_line(root: Path, said: str) -> str:
+def with_line(root: Path, said: str) -> str:
     """MkDocs' sentence about a link, with the line it does not know."""
     match = _MKDOCS_LINK.search(said)
     if match is None:
