@@ -1,4 +1,4 @@
-"""Floating-point arithmetic against rationals, and single instructions on values worked out by hand."""
+"""Floating-point arithmetic against rationals; single instructions on values worked out by hand."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def test_fma32_rounds_once(mode: str) -> None:
 
 
 def test_fma32_where_rounding_through_float64_is_wrong() -> None:
-    # The sum is 1 + 2**-23 + 2**-24 - 2**-70: just below the midpoint of two float32. float64 cannot
-    # hold the last term and lands on the midpoint, and the tie goes up, to the even neighbour.
+    # The sum is 1 + 2**-23 + 2**-24 - 2**-70: just below the midpoint of two float32. float64
+    # cannot hold the last term and lands on the midpoint, and the tie goes up, to the even one.
     a = np.array([1 + 2.0**-23], np.float32)
     b = np.array([2.0**-24 * (1 - 2.0**-23)], np.float32)
     c = np.array([1 + 2.0**-23], np.float32)

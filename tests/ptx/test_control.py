@@ -109,8 +109,8 @@ def test_padding_lanes_of_a_partial_warp_are_never_active() -> None:
 def test_indexed_branch_takes_the_table() -> None:
     text = DIVERGE.replace("setp.lt.u32 %p, %t, 10;", "table: .branchtargets $A, $B, $C;")
     start, end = text.index("mov.u32 %v, 1;"), text.index("$join:")
-    text = (text[:start] + "and.b32 %v, %t, 3;\nbrx.idx %v, table;\n$A: mov.u32 %v, 7;\nbra $join;\n"
-            "$B: mov.u32 %v, 8;\nbra $join;\n$C: mov.u32 %v, 9;\n" + text[end:])  # fmt: skip
+    cases = "$A: mov.u32 %v, 7;\nbra $join;\n$B: mov.u32 %v, 8;\nbra $join;\n$C: mov.u32 %v, 9;\n"
+    text = text[:start] + "and.b32 %v, %t, 3;\nbrx.idx %v, table;\n" + cases + text[end:]
     out = np.zeros(32, np.int32)
     run(text, "k", 1, 32, [out], observers=())
     assert out[:3].tolist() == [7, 8, 9]

@@ -172,7 +172,8 @@ def test_softmax_rows() -> None:
 
 
 def test_layer_norm_with_float4() -> None:
-    source = """extern "C" __global__ void layer_norm(const float4* x, float4* y, int n4, float eps) {
+    source = """extern "C" __global__
+    void layer_norm(const float4* x, float4* y, int n4, float eps) {
         x += blockIdx.x * n4; y += blockIdx.x * n4;
         float sum = 0, square = 0;
         for (int i = threadIdx.x; i < n4; i += 32) {

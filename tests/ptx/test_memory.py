@@ -107,7 +107,7 @@ def test_misaligned_vector_load_is_refused() -> None:
     x = np.arange(129, dtype=np.float32)
     y = np.zeros(32, np.float32)
     for pointer in (x[1:], Pointer(x, 1)):
-        with pytest.raises(PtxError, match="misaligned.*not a multiple of 16"):
+        with pytest.raises(PtxError, match=r"misaligned.*not a multiple of 16"):
             go(VECTOR, "sum", 1, 32, [pointer, y])
     go(VECTOR, "sum", 1, 31, [Pointer(x, 4), y])
     assert y[0] == 4 + 5 + 6 + 7

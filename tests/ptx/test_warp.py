@@ -110,7 +110,7 @@ def test_a_mask_with_a_lane_that_never_comes_is_a_deadlock() -> None:
         __syncthreads();
         y[threadIdx.x] += 1;
     }"""
-    with pytest.raises(PtxError, match="deadlock|divergent") as error:
+    with pytest.raises(PtxError, match=r"deadlock|divergent") as error:
         run(compile_cuda(source), "f", 1, 32, [np.zeros(32, np.int32)], observers=())
     assert error.value.line in (3, 5)
 

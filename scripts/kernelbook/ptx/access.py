@@ -62,7 +62,7 @@ Place = tuple[Window, str, Resolved]
 
 
 class Kept:
-    """The last resolution of a base register; valid while the register and the lanes are the same."""
+    """The last resolution of a base register, valid while register and lanes are the same."""
 
     __slots__ = ("found", "lanes", "version")
 
@@ -103,7 +103,7 @@ class Resolver:
         key = (self.register, space, self.offset if space is None else 0)
         if self.register < 0:
             key = (-2 - instruction.pc, space, 0)
-        self._kept = state.addresses.setdefault(key, Kept())
+        self._kept: Kept = state.addresses.setdefault(key, Kept())
 
     def resolve(self, lanes: Lanes) -> list[Place]:
         """Windows the lanes touch with the resolved addresses; one unless the access is generic."""

@@ -1,8 +1,8 @@
 """atom and red: read-modify-write, in lane order within a batch.
 
 Lanes that hit one address take turns in ascending order. When no two lanes collide, one gather and
-one scatter do. Otherwise the turns of each address are evaluated as a running result: ``accumulate``
-of a NumPy ufunc rounds after every step exactly as the turns would.
+one scatter do. Otherwise the turns of each address are evaluated as a running result:
+``accumulate`` of a NumPy ufunc rounds after every step exactly as the turns would.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _FEW_TURNS = 16
 
 
 def _increment(old: Array, bound: Array) -> Array:
-    return np.where(old >= bound, old.dtype.type(0), old + old.dtype.type(1))
+    following: Array = np.add(old, old.dtype.type(1))
+    return np.where(old >= bound, old.dtype.type(0), following)
 
 
 def _decrement(old: Array, bound: Array) -> Array:

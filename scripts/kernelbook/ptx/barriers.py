@@ -1,7 +1,8 @@
 """Barriers of a block: who has arrived, who waits, what completes.
 
-Threads that have exited are not waited for, as on hardware since Volta. A warp arrives lane by lane;
-for a barrier with a thread count, lanes that do not exist or have exited count with their warp.
+Threads that have exited are not waited for, as on hardware since Volta. A warp arrives lane by
+lane; for a barrier with a thread count, lanes that do not exist or have exited count with their
+warp.
 """
 
 from __future__ import annotations

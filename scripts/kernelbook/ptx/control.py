@@ -153,10 +153,6 @@ def _value(source: Source) -> Array:
 # block barriers
 
 
-def _count(instruction: Instruction, operand: Operand | None, state: Any) -> Source | None:
-    return None if operand is None else state.source(operand, "u4", instruction)  # type: ignore[no-any-return]
-
-
 def _barrier(machine: Machine, instruction: Instruction) -> Control:
     """``bar`` and ``barrier``: .sync, .arrive and .red, with a name and a thread count."""
     state = machine.state
@@ -178,7 +174,9 @@ def _barrier(machine: Machine, instruction: Instruction) -> Control:
         raise bad_operand(instruction, "is neither .sync, .arrive nor .red")
     name: Operand = operands[0] if operands else Immediate(0, 0, "int")
     names = state.source(name, "u4", instruction)
-    counts = _count(instruction, operands[1] if len(operands) > 1 else None, state)
+    counts = state.source(operands[1], "u4", instruction) if len(operands) > 1 else None
+
+    whole_block = counts is None and vote is None and not arrive
 
     def barrier(lanes: Lanes, pc: int) -> int | None:
         number = _uniform(_value(names), lanes)
@@ -187,11 +185,10 @@ def _barrier(machine: Machine, instruction: Instruction) -> Control:
             return None
         if state.observers:
             state.emit(instruction, lanes, lanes, barrier=number)
-        if counts is None and vote is None and not arrive and lanes.whole:
-            if not machine.barriers.waiters and machine.barriers.idle(number):
-                state.progress += 1
-                _everyone(machine, lanes, number)
-                return pc + 1
+        if whole_block and lanes.whole and machine.barriers.idle(number):
+            state.progress += 1
+            _everyone(machine, lanes, number)
+            return pc + 1
         count = 0 if counts is None else int(_value(counts)[lanes.index[0]])
         machine.barriers.arrive(
             number,

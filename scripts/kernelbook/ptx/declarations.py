@@ -93,7 +93,8 @@ def parse_variable(stream: Stream, extern: bool = False) -> Variable:
     size = _type_bytes(stream, type_name)
     name = stream.expect_kind("name", "a variable name")
     length, _ = _dimensions(stream)
-    initial, relocations = b"", ()
+    initial = b""
+    relocations: tuple[tuple[int, str, int, bool], ...] = ()
     if stream.accept("="):
         initial, relocations = _Initialiser(stream, type_name).parse()
         if length is None:

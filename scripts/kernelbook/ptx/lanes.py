@@ -11,7 +11,7 @@ from .events import WARP
 
 Array = NDArray[Any]
 
-# Above this share of the batch, computing on all lanes and blending beats gathering the active ones.
+# Above this share of the batch, computing on all lanes and blending beats gathering some.
 _DENSE = 0.5
 # A step costs this many lanes at least: Python's and NumPy's overhead per instruction.
 MINIMUM_COST = 1024

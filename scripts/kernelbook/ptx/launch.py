@@ -50,7 +50,8 @@ def run(
     ptx : PTX text, or a module already parsed.
     grid, block : an int or up to three ints (x, y, z).
     args : one a parameter: NumPy arrays (C-contiguous; changed in place), ``Pointer``, numbers,
-        ``Struct`` or bytes for structs, None for a null pointer. Read-only arrays may not be stored to.
+        ``Struct`` or bytes for structs, None for a null pointer. A store to a read-only array is
+        refused.
     shared : bytes of dynamic shared memory.
     observers : told of every instruction; by default all of them, which count and check. ``()``
         executes without.
@@ -204,7 +205,7 @@ class _Launcher:
             raw[param.offset : param.offset + param.size] = encoder.encode(value, param, label)
         self.param_bytes = bytes(raw)
         self.arena.bytes_of(0)[: len(raw)] = np.frombuffer(self.param_bytes, np.uint8)
-        for name, array in arrays:
+        for _, array in arrays:
             at = encoder.address(array)
             self.arena.data[at : at + array.nbytes] = array.reshape(-1).view(np.uint8)
 

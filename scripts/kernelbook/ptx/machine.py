@@ -15,7 +15,7 @@ from .module import Instruction
 from .scheduler import Scheduler
 from .state import Setup, State
 
-# A control decides where its lanes go: the next pc for all of them, or None when it has placed them.
+# A control decides where its lanes go: the next pc for all of them; None when it has placed them.
 Control = Callable[[Lanes, int], int | None]
 
 

@@ -96,14 +96,22 @@ def _parameter_step(
     if first < 0 or len(raw) < size * len(targets):
         raise bad_operand(instruction, "reads beyond the parameters")
     copies = []
+    address_of_all = np.broadcast_to(np.int64(first), (state.size,))
     for value, target in zip(np.frombuffer(raw, dtype), targets, strict=True):
         source: Source = np.broadcast_to(value, (state.size,))
         copies.append(copy_step(state, target, source))
 
     def step(lanes: Lanes, reached: Lanes) -> None:
         if state.observers:
-            state.emit(instruction, reached, lanes, size=size * len(targets), space="param",
-                       access="read", address=np.broadcast_to(np.int64(first), (state.size,)))  # fmt: skip
+            state.emit(
+                instruction,
+                reached,
+                lanes,
+                address=address_of_all,
+                size=size * len(targets),
+                space="param",
+                access="read",
+            )
         for copy in copies:
             copy(lanes)
 

@@ -1,7 +1,7 @@
 """Which lanes run next: groups of lanes by program counter, the lowest first.
 
-Running the lowest program counter first makes diverged lanes meet again at the end of an ``if`` or a
-loop. It would also run a spinning lane forever, while the lane that it waits for stands further
+Running the lowest program counter first makes diverged lanes meet again at the end of an ``if`` or
+a loop. It would also run a spinning lane forever, while the lane that it waits for stands further
 down. So lanes that poll memory (a strong load or an atomic in a loop) without storing anything
 yield: first their whole warp, to other warps; and when every warp has yielded in vain, the lanes of
 a warp take turns, those furthest ahead first.

@@ -162,7 +162,7 @@ class State:
             return self._register_source(operand, dtype, instruction)
         if isinstance(operand, Negated):
             bits = self.storage(operand.operand)
-            if bits.dtype == bool and dtype == "?":
+            if bits.dtype.kind == "b" and dtype == "?":
                 return lambda: ~bits
         if isinstance(operand, Immediate):
             return np.broadcast_to(_immediate(operand, dtype, instruction), (self.size,))
@@ -176,7 +176,7 @@ class State:
     def _register_source(self, register: Register, dtype: str, instruction: Instruction) -> Array:
         bits = self.storage(register)
         wanted = np.dtype(dtype)
-        if bits.dtype == bool or wanted == bool:
+        if bits.dtype.kind == "b" or wanted.kind == "b":
             if bits.dtype != wanted:
                 raise bad_operand(instruction, f"{register.name} is of type {register.type}")
             return bits
@@ -207,7 +207,8 @@ class State:
             raise bad_operand(instruction, f"cannot write to {operand}")
         bits = self.storage(operand)
         result = np.dtype(dtype)
-        if (bits.dtype == bool) != (result == bool) or bits.dtype.itemsize < result.itemsize:
+        same_kind = (bits.dtype.kind == "b") == (result.kind == "b")
+        if not same_kind or bits.dtype.itemsize < result.itemsize:
             raise bad_operand(instruction, f"{operand.name} cannot hold the result")
         if bits.dtype.itemsize == result.itemsize:
             return Destination(bits.view(result), operand.index, None)
@@ -272,7 +273,7 @@ class Destination:
 
 def _immediate(operand: Immediate, dtype: str, instruction: Instruction) -> Array:
     wanted = np.dtype(dtype)
-    if wanted == bool:
+    if wanted.kind == "b":
         return np.array(operand.bits != 0)
     if wanted.kind == "f":
         if wanted.itemsize == 4 and operand.kind == "f32":

@@ -28,7 +28,7 @@ DTYPES = {
 class Alu:
     """``function(*sources) -> result`` (a tuple when there are several results).
 
-    ``sources`` and ``results`` are NumPy dtypes. With ``ufunc`` the same operation as a NumPy ufunc,
+    ``sources`` and ``results`` are NumPy dtypes. ``ufunc`` is the same operation as a NumPy ufunc,
     which can write its result in place; only for operations that need nothing else.
     ``carry_in``: the carry flag (bool) is the last source. ``carry_out``: it is the last result.
     """

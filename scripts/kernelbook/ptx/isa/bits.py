@@ -122,7 +122,7 @@ def _reverse(instruction: Instruction) -> Alu | None:
 
 
 def _find(instruction: Instruction) -> Alu | None:
-    """bfind: position of the highest bit that differs from the sign, all ones when there is none."""
+    """bfind: position of the highest bit that differs from the sign; all ones if none does."""
     kind = instruction.type
     if kind not in ("u32", "s32", "u64", "s64"):
         return None
@@ -161,7 +161,7 @@ def _extract(instruction: Instruction) -> Alu | None:
         position = (position & _U32(0xFF)).astype(np.int64)
         length = (length & _U32(0xFF)).astype(np.int64)
         mask = _low_mask(np.minimum(length, np.maximum(width - position, 0)), width, dtype)
-        field = np.right_shift(a, position.astype(dtype)) & mask
+        field: Array = np.right_shift(a, position.astype(dtype)) & mask
         if not signed:
             return field
         last = np.minimum(position + length - 1, width - 1)

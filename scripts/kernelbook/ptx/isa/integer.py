@@ -26,7 +26,8 @@ def _saturating(operation: np.ufunc) -> Callable[[Array, Array], Array]:
     low, high = np.iinfo(np.int32).min, np.iinfo(np.int32).max
 
     def function(a: Array, b: Array) -> Array:
-        return np.clip(operation(a.astype(np.int64), b.astype(np.int64)), low, high).astype("i4")
+        exact: Array = operation(a.astype(np.int64), b.astype(np.int64))
+        return np.clip(exact, low, high).astype("i4")
 
     return function
 
@@ -84,13 +85,14 @@ def high_product(a: Array, b: Array) -> Array:
     """Upper half of the product of two equally wide integers."""
     if a.dtype.itemsize < 8:
         wide = np.dtype(f"{a.dtype.kind}{2 * a.dtype.itemsize}")
-        return ((a.astype(wide) * b.astype(wide)) >> (8 * a.dtype.itemsize)).astype(a.dtype)
+        product: Array = a.astype(wide) * b.astype(wide)
+        return (product >> (8 * a.dtype.itemsize)).astype(a.dtype)
     x, y = a.view(np.uint64), b.view(np.uint64)
     low, shift = np.uint64(0xFFFFFFFF), np.uint64(32)
     x0, x1, y0, y1 = x & low, x >> shift, y & low, y >> shift
     middle = x1 * y0 + ((x0 * y0) >> shift)
     other = x0 * y1 + (middle & low)
-    upper = x1 * y1 + (middle >> shift) + (other >> shift)
+    upper: Array = x1 * y1 + (middle >> shift) + (other >> shift)
     if a.dtype.kind == "i":
         upper = upper - np.where(a < 0, y, 0) - np.where(b < 0, x, 0)
     return upper.view(a.dtype)
@@ -222,7 +224,7 @@ def _dot4(instruction: Instruction) -> Alu | None:
     signed_a, signed_b = (t == "s32" for t in instruction.types)
 
     def function(a: Array, b: Array, c: Array) -> Array:
-        terms = (_bytes_of(a, signed_a) * _bytes_of(b, signed_b)).sum(axis=1)
+        terms: Array = (_bytes_of(a, signed_a) * _bytes_of(b, signed_b)).sum(axis=1)
         return (terms + c.astype(np.int64)).astype(np.uint64).astype(np.uint32)
 
     return Alu(("u4", "u4", "u4"), ("u4",), function)
@@ -237,7 +239,7 @@ def _dot2(instruction: Instruction) -> Alu | None:
     def function(a: Array, b: Array, c: Array) -> Array:
         halves = np.ascontiguousarray(a).view("i2" if signed_a else "u2").reshape(-1, 2)
         chosen = _bytes_of(b, signed_b)[:, first : first + 2]
-        terms = (halves.astype(np.int64) * chosen).sum(axis=1)
+        terms: Array = (halves.astype(np.int64) * chosen).sum(axis=1)
         return (terms + c.astype(np.int64)).astype(np.uint64).astype(np.uint32)
 
     return Alu(("u4", "u4", "u4"), ("u4",), function)
