@@ -3,8 +3,8 @@
 // Launch: VECTORS float4 a thread and array, 256 threads a block,
 //         ceil(n / (256 * 4 * VECTORS)) blocks. Any n and any alignment: the last, partial block
 //         and arrays that do not start on 16 bytes take the scalar path.
-// Look at: all loads of a thread are issued before the first addition waits for one, so a thread
-// keeps 2 * VECTORS * 16 bytes under way instead of 8.
+// Look at: the loads of a thread do not wait for one another, so up to 2 * VECTORS * 16 bytes are
+// under way instead of 8. How many ptxas really issues before the first addition, the SASS says.
 //
 // VECTORS    float4 loads of each array a thread (default 1)
 // STREAMING  1: evict-first loads and stores, since nothing is read twice (default 0)
