@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fakes.gpu import INFO
+from fakes.gpu import INFO, FakeBackend
 from kernelbook import catalog, records
 from kernelbook.devices import sheets
 from kernelbook.errors import DeviceError
 from kernelbook.experiment import Experiment
-from kernelbook.gpu import device_info
+from kernelbook.gpu import device_info, ncu
 from kernelbook.records import Record
 from kernelbook.report.rows import is_stale
+from kernelbook.runner import child
 from kernelbook.runner.lock import gpu_lock
 from kernelbook.runner.measuring import MeasureSettings, measure
+from kernelbook.runner.request import Request
 
 TESTS = Path(__file__).resolve().parent
 
@@ -75,19 +77,21 @@ EXPERIMENTS = [
 """
 
 
-@pytest.fixture
-def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Experiment:
-    chapter = tmp_path / "kernels" / "01_fake"
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Experiment]:
+    root = tmp_path_factory.mktemp("measured")
+    chapter = root / "kernels" / "01_fake"
     chapter.mkdir(parents=True)
     (chapter / "twice.cu").write_text(DOUBLE_CU)
     (chapter / "broken.cu").write_text("this is no CUDA\n")
     (chapter / "experiments.py").write_text(EXPERIMENTS)
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))
-    monkeypatch.setenv("FAKE_GPU_IDENTITY", tmp_path.name)
-    return catalog.load(tmp_path).experiment("doubling")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(TESTS))
+        patch.setenv("FAKE_GPU_IDENTITY", f"{os.getpid()}-{root.name}")
+        yield catalog.load(root).experiment("doubling")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def settings(experiment: Experiment, compile_cache: Path) -> MeasureSettings:
     return MeasureSettings(
         root=experiment.folder.parents[1],
@@ -100,7 +104,7 @@ def settings(experiment: Experiment, compile_cache: Path) -> MeasureSettings:
 Run = Callable[..., Record]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def run(experiment: Experiment, settings: MeasureSettings) -> Run:
     def run_variants(*variants: str, **changes: object) -> Record:
         said: list[str] = []
@@ -108,6 +112,23 @@ def run(experiment: Experiment, settings: MeasureSettings) -> Run:
         return measure(experiment, variants or None, changed, said.append)
 
     return run_variants
+
+
+@pytest.fixture(scope="module")
+def mixed(run: Run) -> Record:
+    """One run of everything that fails without losing the device, and of one row that is right."""
+    record = run(
+        "fast", "tiny", "impossible", "writes_nothing", "out_of_memory", "breaks_later", "too_new",
+        "broken_source", "bad_copy", "no_such", "cpu_wrong", "h2d",
+    )  # fmt: skip
+    for name in ("fast", "tiny", "h2d"):
+        assert ok(record, name)
+    return record
+
+
+def ok(record: Record, variant: str) -> bool:
+    found = record.result(variant)
+    return found is not None and found.status == "ok" and found.timings != ()
 
 
 def reason(record: Record, variant: str) -> str:
@@ -162,8 +183,8 @@ def test_the_rows_of_a_fresh_record_are_current(
     assert not any(is_stale(record, r, tree, sheets()) for r in record.results)
 
 
-def test_launches_below_ten_microseconds_are_timed_in_batches(run: Run) -> None:
-    tiny = run("tiny").result("tiny")
+def test_launches_below_ten_microseconds_are_timed_in_batches(mixed: Record) -> None:
+    tiny = mixed.result("tiny")
     assert tiny is not None
     assert tiny.timings[0].method == "graph"
     assert tiny.timings[0].launches_per_sample == 64  # 200 µs / 2 µs, at most 64
@@ -178,22 +199,40 @@ def test_rows_are_timed_in_turn(run: Run, tmp_path: Path, monkeypatch: pytest.Mo
     assert 18 <= middle.count("fast") <= 22
 
 
-def test_a_wrong_kernel_is_not_timed_and_says_where_it_is_wrong(run: Run) -> None:
-    record = run("writes_nothing", "fast")
-    assert reason(record, "writes_nothing").startswith("wrong at n=1: 1 of 1 elements are wrong")
-    assert record.result("fast").status == "ok"  # type: ignore[union-attr]
+def test_a_wrong_kernel_is_not_timed_and_says_where_it_is_wrong(mixed: Record) -> None:
+    said = reason(mixed, "writes_nothing")
+    assert said.startswith("wrong at n=1: 1 of 1 elements are wrong")
 
 
-def test_a_kernel_that_goes_wrong_while_timed_fails(run: Run) -> None:
-    record = run("breaks_later", "fast")
-    assert reason(record, "breaks_later").startswith("wrong after timing at n=4096")
-    assert record.result("fast").status == "ok"  # type: ignore[union-attr]
+def test_a_kernel_that_goes_wrong_while_timed_fails(mixed: Record) -> None:
+    assert reason(mixed, "breaks_later").startswith("wrong after timing at n=4096")
 
 
-def test_a_time_that_cannot_be_fails_its_row(run: Run) -> None:
-    record = run("impossible", "fast")
-    assert "is under the floor of 0.26 µs" in reason(record, "impossible")
-    assert record.result("fast").status == "ok"  # type: ignore[union-attr]
+def test_a_time_that_cannot_be_fails_its_row(mixed: Record) -> None:
+    assert "is under the floor of 0.26 µs" in reason(mixed, "impossible")
+
+
+def test_a_kernel_that_runs_out_of_memory_costs_its_own_row(mixed: Record) -> None:
+    assert "out of GPU memory: 99 bytes" in reason(mixed, "out_of_memory")
+
+
+def test_a_source_that_does_not_compile_fails_its_row_with_the_compilers_words(
+    mixed: Record,
+) -> None:
+    assert reason(mixed, "broken_source") == "broken.cu:1: expected a declaration"
+
+
+def test_a_card_too_old_for_a_kernel_skips_it(mixed: Record) -> None:
+    found = mixed.result("too_new")
+    assert found is not None
+    assert found.status == "skipped"
+    assert found.reason == "needs compute capability 12.0, the card has 9.0"
+
+
+def test_baselines_that_are_wrong_or_missing_fail_their_rows(mixed: Record) -> None:
+    assert "the copy differs from its source" in reason(mixed, "bad_copy")
+    assert "no library routine 'no_such_routine'" in reason(mixed, "no_such")
+    assert "wrong at n=4096" in reason(mixed, "cpu_wrong")
 
 
 def test_a_kernel_that_loses_the_device_costs_its_own_row(run: Run) -> None:
@@ -204,41 +243,22 @@ def test_a_kernel_that_loses_the_device_costs_its_own_row(run: Run) -> None:
         assert len(record.result(name).timings) == 2  # type: ignore[union-attr]
 
 
-def test_a_kernel_that_runs_out_of_memory_costs_its_own_row(run: Run) -> None:
-    record = run("fast", "out_of_memory")
-    assert "out of GPU memory: 99 bytes" in reason(record, "out_of_memory")
-    assert record.result("fast").status == "ok"  # type: ignore[union-attr]
-
-
 def test_a_kernel_that_hangs_is_stopped_and_named(run: Run) -> None:
     record = run("fast", "hangs", step_limit_s=3.0)
     assert reason(record, "hangs") == "stopped: no end of 'verify at n=1' after 3 s"
-    assert record.result("fast").status == "ok"  # type: ignore[union-attr]
+    assert ok(record, "fast")
 
 
 def test_a_kernel_that_kills_its_process_is_named(run: Run) -> None:
     record = run("crashes", "fast")
     assert reason(record, "crashes").startswith("the measuring process died of SIGSEGV at")
-    assert record.result("fast").status == "ok"  # type: ignore[union-attr]
+    assert ok(record, "fast")
 
 
 def test_an_experiment_whose_rows_are_all_lost_is_still_a_record(run: Run) -> None:
     record = run("crashes", "faults")
     assert [r.status for r in record.results] == ["failed", "failed"]
     assert record.device == INFO
-
-
-def test_a_source_that_does_not_compile_fails_its_row_with_the_compilers_words(run: Run) -> None:
-    record = run("broken_source", "fast")
-    assert reason(record, "broken_source") == "broken.cu:1: expected a declaration"
-    assert record.result("fast").status == "ok"  # type: ignore[union-attr]
-
-
-def test_a_card_too_old_for_a_kernel_skips_it(run: Run) -> None:
-    found = run("too_new", "fast").result("too_new")
-    assert found is not None
-    assert found.status == "skipped"
-    assert found.reason == "needs compute capability 12.0, the card has 9.0"
 
 
 def test_a_card_too_small_for_the_problem_skips_every_row(
@@ -250,13 +270,37 @@ def test_a_card_too_small_for_the_problem_skips_every_row(
     assert "GiB of GPU memory" in record.results[0].reason
 
 
-def test_baselines_that_are_wrong_or_missing_fail_their_rows(run: Run) -> None:
-    record = run("bad_copy", "no_such", "cpu_wrong", "cpu_raises", "fast")
-    assert "the copy differs from its source" in reason(record, "bad_copy")
-    assert "no library routine 'no_such_routine'" in reason(record, "no_such")
-    assert "wrong at n=4096" in reason(record, "cpu_wrong")
+def test_the_profiled_child_launches_each_kernel_once_in_the_order_of_the_request(
+    experiment: Experiment,
+    settings: MeasureSettings,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FAKE_GPU_LOG", str(tmp_path / "log"))
+    child.launch_once(Request.of(settings, experiment.name, ("slow", "fast")))
+    assert (tmp_path / "log").read_text().split() == ["slow", "fast"]
+
+
+def test_counters_of_ncu_join_the_rows_that_are_right(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[object] = []
+
+    def read(command: Sequence[str], rows: object, **_: object) -> ncu.Profiled:
+        asked.append(rows)
+        return ncu.Profiled({"fast": {"dram_read_bytes": 16384.0}}, "not known to this ncu: x")
+
+    monkeypatch.setattr(ncu, "read", read)
+    record = run("fast", "writes_nothing", "library", profile=True)
+    assert asked == [[("fast", "twice")]]
+    assert [dict(r.counters) for r in record.results] == [{"dram_read_bytes": 16384.0}, {}, {}]
+    assert record.notes["ncu"] == "not known to this ncu: x"
+
+
+def test_a_cpu_baseline_that_raises_costs_its_own_row(run: Run) -> None:
+    record = run("cpu_raises", "fast")
     assert "division by zero" in reason(record, "cpu_raises")
-    assert record.result("fast").status == "ok"  # type: ignore[union-attr]
+    assert ok(record, "fast")
 
 
 def test_no_device_is_one_sentence(run: Run) -> None:
@@ -264,8 +308,8 @@ def test_no_device_is_one_sentence(run: Run) -> None:
         run("fast", device_index=3)
 
 
-def test_two_runs_do_not_share_a_card(run: Run, tmp_path: Path) -> None:
-    with gpu_lock(f"fake-{tmp_path.name}"), pytest.raises(DeviceError, match="another run"):
+def test_two_runs_do_not_share_a_card(run: Run) -> None:
+    with gpu_lock(FakeBackend.identity(0)), pytest.raises(DeviceError, match="another run"):
         run("fast")
 
 

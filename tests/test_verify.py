@@ -311,6 +311,23 @@ def test_a_reference_of_the_wrong_shape_is_the_authors_error() -> None:
         Problem(np, experiment(reference=flat), SHAPE, 1)
 
 
+class DeviceModule:
+    """NumPy under another name, as CuPy is, without one of its libraries."""
+
+    def __getattr__(self, name: str) -> Any:
+        return np.asarray if name == "asnumpy" else getattr(np, name)
+
+
+def test_a_reference_whose_device_library_is_missing_is_computed_on_the_host() -> None:
+    def needs_library(xp: Any, inputs: Arrays, shape: Shape) -> Arrays:
+        if xp is not np:
+            raise ImportError("libcublas.so.12")
+        return double_reference(xp, inputs, shape)
+
+    problem = Problem(DeviceModule(), experiment(reference=needs_library), SHAPE, 1)
+    assert verify.verify_run(problem, lambda arrays: right(SHAPE, arrays)).passed
+
+
 @pytest.mark.parametrize(
     ("grid", "block"),
     [((0, 1, 1), (32, 1, 1)), ((1, 70000, 1), (32, 1, 1)), ((1, 1, 1), (64, 32, 1))],

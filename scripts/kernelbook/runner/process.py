@@ -21,6 +21,7 @@ from ..records import Record
 from .request import MeasureSettings, Message, Request
 
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]  # the folder that holds the package
+STOPPED_WITHIN_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ def stop(child: subprocess.Popen[str]) -> None:
     if child.poll() is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
-    child.wait()
+    with contextlib.suppress(subprocess.TimeoutExpired):  # a driver may hold it for a while
+        child.wait(timeout=STOPPED_WITHIN_S)
 
 
 class _Watch:

@@ -80,7 +80,10 @@ class Session:
         self.peaks = peaks_of(backend.info)
         chosen = [v for v in experiment.variants if v.name in request.variants]
         self.rows = [Row(experiment, v) for v in chosen]
-        self.notes = {"host": platform.platform(), "python": platform.python_version()}
+        self.notes = {
+            "host": f"{platform.system()} {platform.machine()}",
+            "python": platform.python_version(),
+        }
         self.notes |= backend.notes
         if request.quick:
             self.notes["quick"] = "fewer samples than a result needs"
