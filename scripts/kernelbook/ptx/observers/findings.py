@@ -141,25 +141,25 @@ def element(
     for array in arrays:
         if array.base <= address < array.base + array.size:
             name = source_name(array.name)
-            size = array.element_bytes
+            offset, size = address - array.base, array.element_bytes
             if size <= 1:
-                size = max(1, *(i.element_bytes for i in instructions))
-            return name, f"{name}[{(address - array.base) // size}]"
+                size = max(i.element_bytes for i in instructions)
+            return name, f"{name}[{offset // size}]" if size else f"{name} at byte {offset}"
     return "", f"byte {address} of {instructions[0].space or 'memory'}"
 
 
 def source_name(name: str) -> str:
     """The name of a variable as the source has it: ``_ZZ4gemmE4tile`` is ``tile`` in a function."""
-    if not name.startswith("_Z"):
-        return name
+    plain = name.split("_$_")[0]  # the compiler numbers parts of a variable it splits up
+    if not plain.startswith("_Z"):
+        return plain
     parts: list[str] = []
-    rest = name
-    while found := re.search(r"\d+", rest):
-        length, start = int(found[0]), found.end()
-        if start + length > len(rest):
+    while found := re.search(r"[1-9]\d*", plain):
+        start, end = found.end(), found.end() + int(found[0])
+        if end > len(plain):
             break
-        parts.append(rest[start : start + length])
-        rest = rest[start + length :]
+        parts.append(plain[start:end])
+        plain = plain[end:]
     return parts[-1] if parts else name
 
 

@@ -150,20 +150,19 @@ class GlobalRaceObserver:
         if strong:  # a tick of its own, apart from the plain accesses around it
             self._order.tick += 1
         touch = self._shadow.touch(event, self._order.tick, strong)
+        self._against_writer(touch)  # before the access itself teaches anything
         if event.access == "read":
+            self._shadow.note_read(touch, self._batch.first_block, self._order)
             if strong:
                 self._releases.note_read(touch, self._known)
-            self._against_writer(touch)
-            self._shadow.note_read(touch, self._batch.first_block, self._order)
         else:
-            if event.access == "atomic":
-                self._releases.note_atomic(touch, self._known)
-            self._against_writer(touch)
             self._against_reader(touch)
             clash = self._shadow.note_write(touch)
             if clash is not None and not strong:
                 self._report_pairs(touch, *clash, "same instruction")
-            if event.access == "write":
+            if event.access == "atomic":
+                self._releases.note_atomic(touch, self._known)
+            else:
                 self._releases.note_write(touch, self._known)
         if strong:
             self._order.tick += 1
@@ -242,13 +241,14 @@ class GlobalRaceObserver:
             at = np.flatnonzero((block == own) & (other == earlier))
             racing[at], unsure[at], hint[at] = self._ask(known, own, earlier, pairs, at)
         both = strong_of(code) & touch.strong
-        # Reading a flag is what flags are for.
-        racing &= ~(both & self._releases.flagged[touch.granule[pairs.at]])
-        unexplained = racing & (hint == 0)
-        if unexplained.any():
-            at = np.flatnonzero(unexplained)
-            saw = self._releases.saw_flag_after(block[at], other[at], pairs.tick[at])
-            hint[at[saw]] = 2
+        unexplained = np.flatnonzero(racing & (hint == 0))
+        if unexplained.size:
+            saw = self._releases.saw_flag_after(
+                block[unexplained], other[unexplained], pairs.tick[unexplained]
+            )
+            hint[unexplained[saw]] = 2
+        # Reading a flag is what flags are for, unless a later one has already been seen.
+        racing &= ~(both & (hint == 0) & self._releases.flagged[touch.granule[pairs.at]])
         unsure |= racing & both & (hint == 0)
         racing &= ~unsure
         for which in np.unique(hint[racing]):
