@@ -16,7 +16,7 @@ from kernelbook.errors import DeviceError
 from kernelbook.experiment import Experiment
 from kernelbook.gpu import device_info, ncu
 from kernelbook.records import Record
-from kernelbook.report.rows import is_stale
+from kernelbook.report.rows import is_stale, rows
 from kernelbook.runner import child
 from kernelbook.runner.lock import gpu_lock
 from kernelbook.runner.measuring import MeasureSettings, measure
@@ -181,6 +181,23 @@ def test_the_rows_of_a_fresh_record_are_current(
     record = run("fast", "library", "cpu", "h2d")
     tree = catalog.load(settings.root)
     assert not any(is_stale(record, r, tree, sheets()) for r in record.results)
+
+
+def test_a_readers_own_record_becomes_rows_of_their_own_card(
+    mixed: Record, settings: MeasureSettings, tmp_path: Path
+) -> None:
+    records.save(tmp_path, mixed, local=True)
+    tree = catalog.load(settings.root)
+    found = [
+        r
+        for r in rows(records.load_all(tmp_path), tree, sheets())
+        if (r.variant, r.metric, r.cache) == ("fast", "bandwidth", "cold")
+    ]
+    assert [(r.device, r.evidence, r.local, r.stale) for r in found] == [
+        ("fake-gpu", "measured", True, False)
+    ]
+    # 32 KiB in 50 µs and a bit of wobble.
+    assert found[0].value == pytest.approx(0.655, rel=0.005)
 
 
 def test_launches_below_ten_microseconds_are_timed_in_batches(mixed: Record) -> None:
