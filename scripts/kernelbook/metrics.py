@@ -83,6 +83,8 @@ PROFILED = _metrics(
     Metric("issue_active", "%", Text("发射槽利用率", "issue slots used"), ",.1f"),
     Metric("fma_pipe", "%", Text("FMA 管线利用率", "FMA pipe used"), ",.1f"),
     Metric("lsu_pipe", "%", Text("LSU 利用率", "LSU used"), ",.1f"),
+    Metric("launches", "", Text("启动次数", "launches")),
+    Metric("launches_wrong", "", Text("结果出错的启动", "launches with a wrong result")),
     Metric("achieved_occupancy", "%", Text("实测占用率", "achieved occupancy"), ",.1f"),
 )
 

@@ -80,6 +80,10 @@ class _Run:
 
 
 def _dispatch(options: Options, display: Display) -> int:
+    if options.compare:
+        from .compare_stage import compare_folders
+
+        return compare_folders(display, options)
     run = _Run(
         options,
         display,

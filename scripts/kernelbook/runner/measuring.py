@@ -111,7 +111,9 @@ def _profiled(
 ) -> Record:
     """The record with ncu's counters in every kernel row that is right."""
     good = {r.variant for r in record.results if r.status == "ok"}
-    kernels: list[Kernel] = [k for k in experiment.kernels if k.name in good]
+    kernels: list[Kernel] = [
+        k for k in experiment.kernels if k.name in good and not k.counter_example
+    ]
     if not kernels:
         return record
     report(f"{experiment.name}: read counters of {len(kernels)} kernels with ncu")
@@ -130,6 +132,7 @@ def _profiled(
         notes["ncu"] = found.note
         report(f"{experiment.name}: ncu: {found.note}")
     results = tuple(
-        replace(r, counters=dict(found.counters.get(r.variant, {}))) for r in record.results
+        replace(r, counters={**r.counters, **found.counters.get(r.variant, {})})
+        for r in record.results
     )
     return replace(record, results=results, notes=notes)

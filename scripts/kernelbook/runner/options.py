@@ -15,7 +15,11 @@ EPILOG = """examples:
   run_all.py --only 01_basics       one chapter; also an experiment, a variant, EXPERIMENT/VARIANT
   run_all.py --no-gpu               compile and count, even where there is a GPU
   run_all.py --check                exit 1 if a published number is stale or missing; runs nothing
+  run_all.py --compare A B          two results folders: exit 1 if something in B is slower
+  run_all.py --reproduce gemm_1024  a published row and your own run of it, side by side
 """
+
+MODES = ("list", "render", "check", "annotate", "compare", "reproduce", "selftest")
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,10 @@ class Options:
     count: bool
     profile: bool
     annotate: str
+    compare: tuple[str, ...]
+    selftest: bool
+    reproduce: str
+    json: str
 
     @property
     def cache(self) -> Path:
@@ -72,11 +80,21 @@ def parse(root: Path, arguments: Sequence[str] | None) -> Options:
     add("--profile", action="store_true", help="with a GPU: also read ncu's counters")
     add("--annotate", default="", metavar="KERNEL",
         help="print a kernel's source with its counts by line, run nothing else")  # fmt: skip
+    add("--compare", nargs=2, default=[], metavar=("A", "B"),
+        help="hold the measurements of results folder B against those of A; `data` and `local` "
+        "name the published ones and yours; exit 1 if something is slower")  # fmt: skip
+    add("--reproduce", default="", metavar="ROW",
+        help="measure EXPERIMENT or EXPERIMENT/VARIANT here and print it beside what is published")
+    add("--selftest", action="store_true",
+        help="test the harness itself: its rules, and on a GPU its clock and its L2 flush")
+    add("--json", default="", metavar="FILE",
+        help="with --compare, --reproduce or --selftest: write the outcome as JSON (- to print it)")
     a = parser.parse_args(arguments)
-    modes = [n for n in ("list", "render", "check") if getattr(a, n)]
-    modes += ["annotate"] if a.annotate else []
+    modes = [n for n in MODES if getattr(a, n)]
     if len(modes) > 1:
         raise UsageError(f"--{modes[0]} and --{modes[1]} exclude each other")
+    if a.json and not {*modes} & {"compare", "reproduce", "selftest"}:
+        raise UsageError("--json goes with --compare, --reproduce or --selftest")
     if a.no_gpu and (a.publish or a.profile):
         raise UsageError("--publish and --profile need a GPU, --no-gpu forbids one")
     if a.quick and a.publish:
@@ -97,4 +115,8 @@ def parse(root: Path, arguments: Sequence[str] | None) -> Options:
         count=a.count,
         profile=a.profile,
         annotate=a.annotate,
+        compare=tuple(a.compare),
+        selftest=a.selftest,
+        reproduce=a.reproduce,
+        json=a.json,
     )

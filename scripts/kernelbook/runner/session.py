@@ -54,6 +54,7 @@ from .timed import Timed, prepare
 
 EMPTY_SAMPLES = 41
 EMPTY_BATCH = 20
+COUNTER_EXAMPLE_LAUNCHES = 100  # of a kernel that is wrong on purpose
 
 
 class ContextLost(Exception):
@@ -172,6 +173,8 @@ class Session:
             for row in rows:
                 with self._step(row, f"verify at {_words(shape)}"):
                     row.add(self._verification(row, problem))
+                    if full and row.counter_example:
+                        self._count_wrong(row, problem)
             del problem
             self.backend.release()
 
@@ -187,6 +190,18 @@ class Session:
         run(None)
         said = check()
         return Verification(problem.shape, not said, 0.0, 0.0, 0.0, said)
+
+    def _count_wrong(self, row: Row, problem: Problem) -> None:
+        """How often a kernel that is wrong on purpose really prints something wrong."""
+        launch, _ = self.bind(row, problem.shape)(problem.arrays)
+        wrong = 0
+        for _ in range(COUNTER_EXAMPLE_LAUNCHES):
+            problem.reset_outputs()
+            launch()
+            self.backend.synchronize()
+            wrong += not problem.check().passed
+        problem.restore()
+        row.counters |= {"launches": COUNTER_EXAMPLE_LAUNCHES, "launches_wrong": wrong}
 
     def bind(
         self, row: Row, shape: Shape
@@ -230,6 +245,8 @@ class Session:
     def _prepare(self, problem: Problem) -> list[Timed]:
         timed = []
         for row in self._alive(Kernel, Library):
+            if row.counter_example:
+                continue  # nothing wrong is timed
             with self._step(row, "calibrate"):
                 timed.append(prepare(self.backend, row, self.bind(row, self.shape), problem))
         return [t for t in timed if t.row.alive]
