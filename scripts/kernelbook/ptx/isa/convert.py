@@ -108,7 +108,7 @@ def _float_to_float(instruction: Instruction, to: str, source: str) -> Callable[
         if relu:
             a = np.where(a > 0, a, np.where(np.isnan(a), a, a.dtype.type(0)))
         if to == "bf16":
-            return fp.round_bf16(np.ascontiguousarray(a), mode)
+            return fp.round_bf16(a.astype(np.float64), mode)
         if TYPE_BYTES[to] < a.dtype.itemsize:
             result = fp.round_to(a.astype(np.float64), mode, _NUMPY_FLOAT[to])
         else:

@@ -172,6 +172,8 @@ def _copysign(instruction: Instruction) -> Alu | None:
 
 
 def _testp(instruction: Instruction) -> Alu | None:
+    if instruction.type not in ("f32", "f64"):
+        return None
     dtype = DTYPES[instruction.type]
     tiny = np.finfo(dtype).tiny
     tests: dict[str, Function] = {
