@@ -169,6 +169,8 @@ class GlobalRaceObserver:
 
     def _against_writer(self, touch: Touch) -> None:
         shadow = self._shadow
+        if not shadow.may_be_written(touch):
+            return
         at = np.flatnonzero(shadow.written[touch.granule])
         if not at.size:
             return

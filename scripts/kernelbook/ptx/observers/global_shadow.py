@@ -16,6 +16,7 @@ Mask = NDArray[np.bool_]
 
 _LANE_BITS = 10  # of a block
 _FLAT_BITS = 40  # block and lane
+_BLOCK_MASK = ((1 << _FLAT_BITS) - 1) ^ ((1 << _LANE_BITS) - 1)
 _STRONG = 1 << _FLAT_BITS
 _ATOMIC = 1 << (_FLAT_BITS + 1)
 _PC_SHIFT = _FLAT_BITS + 2
@@ -68,6 +69,8 @@ class Touch:
     lane: Integers  # linear id in the block
     granule: Integers
     code: Integers
+    low: int  # smallest granule
+    high: int  # largest granule
 
 
 class GlobalShadow:
@@ -80,6 +83,7 @@ class GlobalShadow:
 
     def __init__(self, launch: Launch) -> None:
         self.granule = _smallest_access(launch)
+        self._shift = self.granule.bit_length() - 1
         self.base = min((a.base for a in launch.arrays), default=0)
         end = max((a.base + a.size for a in launch.arrays), default=0)
         count = -(-(end - self.base) // self.granule)
@@ -89,33 +93,42 @@ class GlobalShadow:
         self.read = np.zeros(count, dtype=np.int32)
         self.reader = np.zeros(count, dtype=np.int64)
         self.readers = np.zeros(count, dtype=np.uint8)
+        self._low, self._high = count, -1  # range of what has been written
 
     def begin_batch(self, batch: Batch) -> None:
         width = batch.warps_per_block * WARP
         self._lane = np.tile(np.arange(width), batch.blocks)
         self._block = np.repeat(np.arange(batch.blocks) + batch.first_block, width)
+        self._flat = (self._block << _LANE_BITS) | self._lane
 
     def address(self, granule: int) -> int:
         return self.base + granule * self.granule
 
     def touch(self, event: Event, tick: int, strong: bool) -> Touch:
         assert event.address is not None
-        address, block, lane = event.address, self._block, self._lane
+        address, block, lane, flat = event.address, self._block, self._lane, self._flat
         if not event.active.all():
             at = np.flatnonzero(event.active)
-            address, block, lane = address[at], block[at], lane[at]
-        granule = (address - self.base) // self.granule
-        count = max(event.size // self.granule, 1)
+            address, block, lane, flat = address[at], block[at], lane[at], flat[at]
+        granule = (address - self.base) >> self._shift
+        count = max(event.size >> self._shift, 1)
         if count > 1:
             granule = (granule[:, None] + np.arange(count)).reshape(-1)
-            block, lane = np.repeat(block, count), np.repeat(lane, count)
-        inside = (granule >= 0) & (granule < self.written.size)
-        if not inside.all():  # out of bounds: the machine's finding, not a race
-            granule, block, lane = granule[inside], block[inside], lane[inside]
+            block, lane, flat = (np.repeat(a, count) for a in (block, lane, flat))
+        low, high = (int(granule.min()), int(granule.max())) if granule.size else (0, 0)
+        if low < 0 or high >= self.written.size:  # out of bounds: the machine's finding
+            inside = (granule >= 0) & (granule < self.written.size)
+            granule, block, lane, flat = (a[inside] for a in (granule, block, lane, flat))
         head = event.instruction.pc << _PC_SHIFT
         head |= (_STRONG if strong else 0) | (_ATOMIC if event.access == "atomic" else 0)
-        code = (block << _LANE_BITS) | lane | head
-        return Touch(event.instruction, event.access, strong, tick, block, lane, granule, code)
+        code = flat | head
+        return Touch(
+            event.instruction, event.access, strong, tick, block, lane, granule, code, low, high
+        )
+
+    def may_be_written(self, touch: Touch) -> bool:
+        """Whether any write so far can have hit what an event touches."""
+        return touch.low <= self._high and touch.high >= self._low
 
     def note_read(self, touch: Touch, first_block: int, order: Order) -> None:
         """Reads: of several since the last write the latest is kept, and that there were several.
@@ -126,21 +139,29 @@ class GlobalShadow:
         if (known == BLOCKS).all():
             self.read[touch.granule] = touch.tick
             return
-        old, tick = self.reader[touch.granule], self.read[touch.granule]
-        same_block = block_of(old) == touch.block
-        done = same_block & (tick <= order.full[touch.block - first_block]) & (known < BLOCKS)
-        same = flat_of(old) == flat_of(touch.code)
-        number = np.where(same_block, np.where(same, known, np.maximum(known, LANES)), BLOCKS)
-        number = np.where((known == 0) | done, ONE, number).astype(np.uint8)
+        number = np.full(known.size, ONE, dtype=np.uint8)
+        if known.any():
+            number = self._readers_now(touch, known, first_block, order)
         self.reader[touch.granule] = touch.code
         self.read[touch.granule] = touch.tick
         self.readers[touch.granule] = number
         self._several(touch, self.reader, self.readers)
 
+    def _readers_now(
+        self, touch: Touch, known: NDArray[np.uint8], first_block: int, order: Order
+    ) -> NDArray[np.uint8]:
+        old, tick = self.reader[touch.granule], self.read[touch.granule]
+        same_block = block_of(old) == touch.block
+        done = same_block & (tick <= order.full[touch.block - first_block]) & (known < BLOCKS)
+        same = flat_of(old) == flat_of(touch.code)
+        number = np.where(same_block, np.where(same, known, np.maximum(known, LANES)), BLOCKS)
+        return np.where((known == 0) | done, ONE, number).astype(np.uint8)
+
     def note_write(self, touch: Touch) -> tuple[Integers, Integers] | None:
         """Writes and atomic updates. Returns (positions, codes) where a lane's write was hit by
         another lane's of the same instruction, None where there is none."""
         granule = touch.granule
+        self._low, self._high = min(self._low, touch.low), max(self._high, touch.high)
         if touch.access == "atomic":
             old, known = self.writer[granule], self.writers[granule]
             fresh = ~atomic_of(old) | (known == 0)
@@ -163,14 +184,14 @@ class GlobalShadow:
 
     def _several(self, touch: Touch, codes: Integers, numbers: NDArray[np.uint8]) -> None:
         """Lanes of one event at one granule: only one code was stored, mark that there are more."""
-        stored = codes[touch.granule]
-        clash = stored != touch.code
-        if not clash.any():
+        differs = codes[touch.granule] ^ touch.code
+        if not differs.any():
             return
-        granule = touch.granule[clash]
-        across = block_of(stored[clash]) != touch.block[clash]
+        granule = touch.granule[differs != 0]
         numbers[granule] = np.maximum(numbers[granule], LANES)
-        numbers[granule[across]] = BLOCKS
+        across = differs & _BLOCK_MASK != 0
+        if across.any():
+            numbers[touch.granule[across]] = BLOCKS
 
 
 def _smallest_access(launch: Launch) -> int:
