@@ -20,7 +20,7 @@ import numpy as np
 
 from kernelbook.compiler import compile_source
 from kernelbook.errors import KernelbookError
-from kernelbook.ptx import Module, Observer, Run, parse, run
+from kernelbook.ptx import DEFAULT_BATCH_LANES, Module, Observer, Run, parse, run
 from kernelbook.ptx.observers import SharedRaceObserver, default_observers
 
 _SIZE = 256
@@ -77,9 +77,11 @@ def main() -> int:
         "shared race check": lambda: (SharedRaceObserver(),),
         "all observers": default_observers,
     }
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"compiled and parsed: peak so far {before:.0f} MB")
     print(f"tiled GEMM {_SIZE}x{_SIZE}x{_SIZE}, best of {_REPEATS}")
     for name, observers in sets.items():
-        seconds, _ = _best(module, observers, 1 << 16)
+        seconds, _ = _best(module, observers, DEFAULT_BATCH_LANES)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(f"  {name:20s}{seconds:8.3f} s    peak so far {peak:4.0f} MB")
     print("cost of a lane-instruction, no observers")

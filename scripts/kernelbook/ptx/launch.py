@@ -22,7 +22,7 @@ Array = NDArray[Any]
 Shape = int | Sequence[int]
 
 DEFAULT_BUDGET = 20_000_000_000
-DEFAULT_BATCH_LANES = 1 << 16
+DEFAULT_BATCH_LANES = 1 << 15
 MAX_SHARED = 227 * 1024  # bytes a block may have on compute capability 9.0
 _MAX_THREADS = 1024
 # Registers and windows of a batch stay within this, whatever the kernel unrolls to.
