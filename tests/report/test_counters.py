@@ -1,0 +1,122 @@
+"""results/counters.md: every difference is on the page with both numbers and its machine code."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from kernelbook.errors import RecordError
+from kernelbook.report.counters import COUNTERS, EXECUTED, Comparison, load, page, pairs, render
+
+EQUAL = Comparison(
+    experiment="gemm",
+    variant="tiled",
+    entry="matmul",
+    shape={"n": 256},
+    grid=(8, 8, 1),
+    block=(32, 32, 1),
+    dynamic_shared=0,
+    device="NVIDIA H200",
+    nvrtc="13.0",
+    ncu="2025.3",
+    ptx_hash="0" * 16,
+    counted={"global_load_requests": 10, "barriers": 6, "ffma": 320, "fmul": 0},
+    profiled={
+        "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": 8,
+        "l1tex__t_requests_pipe_lsu_mem_global_op_ldgsts.sum": 2,
+        "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": 320,
+        "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum": 0,
+    },
+    executed={"BAR.SYNC.DEFER_BLOCKING": 4, "BAR.RED": 2, "BARNONE": 9},
+    code={"BAR.SYNC.DEFER_BLOCKING": 2, "FFMA": 8},
+)
+MERGED = replace(
+    EQUAL,
+    variant="merged",
+    counted={"shared_load_instructions": 64, "ffma": 32},
+    profiled={
+        "smsp__sass_inst_executed_op_shared_ld.sum": 16,
+        "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": 96,
+    },
+    executed={},
+    code={"LDS.128": 2, "LDS": 3, "LDSM.16": 1, "MUFU.RCP": 1, "FFMA": 3},
+)
+
+
+def test_counters_that_neither_side_has_are_left_out() -> None:
+    names = [p.counter.name for p in pairs(EQUAL)]
+    assert names == ["global_load_requests", "barriers", "ffma"]
+
+
+def test_metrics_of_one_counter_are_added_and_barriers_come_from_executed_opcodes() -> None:
+    assert [(p.emulator, p.gpu, p.equal) for p in pairs(EQUAL)] == [
+        (10, 10, True),
+        (6, 6, True),
+        (320, 320, True),
+    ]
+
+
+def test_a_counter_ncu_did_not_give_is_not_equal() -> None:
+    (barriers,) = (p for p in pairs(replace(EQUAL, executed={})) if p.counter.name == "barriers")
+    assert barriers.gpu is None
+    assert not barriers.equal
+
+
+def test_without_differences_the_page_says_so() -> None:
+    assert "There are none." in page([EQUAL], "en")
+    assert "没有差异" in page([EQUAL], "zh")
+    assert "| global load requests | yes | 1 | 1 | 0 |" in page([EQUAL], "en")
+
+
+def test_each_difference_is_listed_with_both_numbers_reason_and_machine_code() -> None:
+    text = page([EQUAL, MERGED], "en")
+    rows = [line for line in text.splitlines() if "gemm/merged" in line and "LDS" in line]
+    assert len(rows) == 1
+    assert "| 64 | 16 | ptxas merged neighbouring accesses |" in rows[0]
+    assert "`LDS.128`: 2, `LDS`: 3" in rows[0]
+    assert "LDSM" not in rows[0]
+    assert "| 32 | 96 | a division, root or transcendental expanded |" in text
+
+
+def test_rendering_is_a_function_of_the_data(tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "counters"
+    folder.mkdir(parents=True)
+    (folder / "01_basics.json").write_text(json.dumps([asdict(EQUAL), asdict(MERGED)]))
+    assert load(tmp_path) == (EQUAL, MERGED)
+    assert {p.name for p in render(tmp_path)} == {"counters.md", "counters.en.md"}
+    assert render(tmp_path) == []
+
+
+def test_without_data_the_page_says_so(tmp_path: Path) -> None:
+    assert load(tmp_path) == ()
+    assert "No comparison" in page((), "en")
+
+
+def test_a_broken_file_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "counters"
+    folder.mkdir(parents=True)
+    (folder / "01_basics.json").write_text('[{"experiment": "x"}]')
+    with pytest.raises(RecordError, match=r"01_basics\.json"):
+        load(tmp_path)
+
+
+def test_counters_are_named_once() -> None:
+    names = [c.name for c in COUNTERS]
+    assert len(set(names)) == len(names)
+    assert EXECUTED not in {m for c in COUNTERS for m in c.metrics}
+
+
+def test_what_has_been_taken_keeps_its_promise(root: Path) -> None:
+    comparisons = load(root / "results")
+    if not comparisons:
+        pytest.skip("no comparison yet: scripts/golden_counters.py takes them on a GPU")
+    wrong = [
+        (p.comparison.variant, p.counter.name, p.emulator, p.gpu)
+        for c in comparisons
+        for p in pairs(c)
+        if p.counter.exact and not p.equal
+    ]
+    assert not wrong
