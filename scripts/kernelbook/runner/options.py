@@ -83,12 +83,23 @@ def parse(root: Path, arguments: Sequence[str] | None) -> Options:
     add("--compare", nargs=2, default=[], metavar=("A", "B"),
         help="hold the measurements of results folder B against those of A; `data` and `local` "
         "name the published ones and yours; exit 1 if something is slower")  # fmt: skip
-    add("--reproduce", default="", metavar="ROW",
-        help="measure EXPERIMENT or EXPERIMENT/VARIANT here and print it beside what is published")
-    add("--selftest", action="store_true",
-        help="test the harness itself: its rules, and on a GPU its clock and its L2 flush")
-    add("--json", default="", metavar="FILE",
-        help="with --compare, --reproduce or --selftest: write the outcome as JSON (- to print it)")
+    add(
+        "--reproduce",
+        default="",
+        metavar="ROW",
+        help="measure EXPERIMENT or EXPERIMENT/VARIANT here and print it beside what is published",
+    )
+    add(
+        "--selftest",
+        action="store_true",
+        help="test the harness itself: its rules, and on a GPU its clock and its L2 flush",
+    )
+    add(
+        "--json",
+        default="",
+        metavar="FILE",
+        help="with --compare, --reproduce or --selftest: write the outcome as JSON (- to print it)",
+    )
     a = parser.parse_args(arguments)
     modes = [n for n in MODES if getattr(a, n)]
     if len(modes) > 1:

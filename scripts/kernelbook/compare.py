@@ -1,0 +1,314 @@
+"""Do two runs differ? The rule, and which rows of two sets of records it is applied to.
+
+A run of a kernel is described by the interval of its samples from the smallest to the third
+quartile: noise on a GPU only ever adds time, so the low end is where the kernel itself is, and a
+few slow samples do not move the upper end. Two runs differ where these intervals are disjoint with
+a gap between them, in time and in clock cycles (time × the SM clock recorded with the series): a
+card that clocked lower is slower in time only, and that is not the kernel's doing. Whatever the
+evidence does not carry is ambiguous; nothing is forced into a verdict.
+
+Rows are compared only where they are the same measurement: same card, experiment, shape, type,
+seed, method and state of the caches. Anything else is refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from .errors import KernelbookError
+from .records import DeviceInfo, Record, Result, Timing
+from .sampling import statistics
+
+Verdict = Literal["same", "faster", "slower", "ambiguous", "broken", "unpaired", "refused"]
+
+# What of a device is the card itself; the rest are settings and software, which may differ.
+# The size of the memory is left out: drivers keep different amounts of it for themselves.
+_CARD = ("name", "slug", "cc", "sms", "l2_bytes", "memory_bus_bits", "mig")
+_SETTINGS = ("driver", "cuda", "cupy", "power_limit_w", "ecc", "sm_clock_max_mhz")
+
+
+class CompareError(KernelbookError):
+    """Two sets of records that have nothing to compare."""
+
+
+# ---- the rule ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The constants of the rule; shares, not percent.
+
+    ``gap``: two intervals are further apart than this. Two runs of one kernel lie in different
+    places of memory, which moves whole series by a fraction of a percent: more than their own
+    samples show. ``same_center``: medians this close are not told apart. ``same_spread``: with
+    more noise than this (interquartile range over median) nothing is called the same.
+    ``least_samples``: the smallest of few samples says too little of the low end.
+    """
+
+    gap: float = 0.01
+    same_center: float = 0.01
+    same_spread: float = 0.03
+    least_samples: int = 20
+
+
+RULE = Rule()
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A series in one unit: smallest sample, median, third quartile, relative spread."""
+
+    low: float
+    center: float
+    high: float
+    spread: float
+
+    def scaled(self, factor: float) -> Interval:
+        return Interval(self.low * factor, self.center * factor, self.high * factor, self.spread)
+
+
+def interval(samples: Sequence[float]) -> Interval:
+    """The interval of at least one sample."""
+    found = statistics(samples)
+    return Interval(found.minimum, found.median, found.q3, (found.q3 - found.q1) / found.median)
+
+
+def relation(before: Interval, after: Interval, rule: Rule = RULE) -> Verdict:
+    """What two intervals say in one unit: faster, slower, same or ambiguous."""
+    if after.low > before.high * (1 + rule.gap):
+        return "slower"
+    if before.low > after.high * (1 + rule.gap):
+        return "faster"
+    apart = abs(after.center - before.center) / min(after.center, before.center)
+    quiet = max(before.spread, after.spread) <= rule.same_spread
+    return "same" if quiet and apart <= rule.same_center else "ambiguous"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict with its reason, and the change of the medians, in time and in cycles.
+
+    Changes are shares: +0.03 is 3 % more. ``cycle_change`` is None where no clock is recorded.
+    """
+
+    verdict: Verdict
+    reason: str
+    time_change: float
+    cycle_change: float | None
+
+
+def judge(before: Timing, after: Timing, rule: Rule = RULE) -> Judgement:
+    """Hold one series against an earlier one of the same measurement."""
+    old, new = interval(before.samples_us), interval(after.samples_us)
+    in_time = relation(old, new, rule)
+    change = new.center / old.center - 1
+    fewest = min(len(before.samples_us), len(after.samples_us))
+    if fewest < rule.least_samples:
+        reason = f"{fewest} samples are fewer than {rule.least_samples}"
+        return Judgement("ambiguous", reason, change, None)
+    if before.method == "host":  # copies and CPU code: the SM clock has no part in them
+        return Judgement(in_time, _words(in_time, rule), change, None)
+    clocks = before.sm_clock_mhz, after.sm_clock_mhz
+    if clocks[0] is None or clocks[1] is None or min(clocks[0], clocks[1]) <= 0:
+        if in_time in ("faster", "slower"):
+            reason = f"{in_time} in time, but no clock is recorded"
+            return Judgement("ambiguous", reason, change, None)
+        return Judgement(in_time, _words(in_time, rule), change, None)
+    cycles = old.scaled(clocks[0]), new.scaled(clocks[1])  # MHz * µs
+    in_cycles = relation(*cycles, rule)
+    cycle_change = cycles[1].center / cycles[0].center - 1
+    if in_time == in_cycles:
+        return Judgement(in_time, _words(in_time, rule), change, cycle_change)
+    reason = (
+        f"{in_time} in time, {in_cycles} in cycles: the clock was {clocks[0]:.0f}, "
+        f"then {clocks[1]:.0f} MHz"
+    )
+    return Judgement("ambiguous", reason, change, cycle_change)
+
+
+def _words(verdict: Verdict, rule: Rule) -> str:
+    if verdict == "same":
+        return f"medians within {rule.same_center:.0%}"
+    if verdict == "ambiguous":
+        return "intervals neither apart nor alike enough"
+    return f"intervals apart by more than {rule.gap:.0%}"
+
+
+# ---- rows of two runs ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """One variant in one state of the caches on one card, in two runs. Times in µs."""
+
+    device: str
+    experiment: str
+    variant: str
+    cache: str
+    verdict: Verdict
+    reason: str
+    before_us: float | None = None
+    after_us: float | None = None
+    time_change: float | None = None
+    cycle_change: float | None = None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All rows, and what differs in the settings of the cards, one sentence each."""
+
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+
+    def count(self, *verdicts: Verdict) -> int:
+        return sum(row.verdict in verdicts for row in self.rows)
+
+    @property
+    def exit_code(self) -> int:
+        """1 where something got slower or broke, 2 where something was refused, else 0."""
+        if self.count("slower", "broken"):
+            return 1
+        return 2 if self.count("refused") else 0
+
+
+Asked = Callable[[Record, str], bool]  # whether a variant of a record is asked for
+
+
+def compare(
+    before: Sequence[Record],
+    after: Sequence[Record],
+    rule: Rule = RULE,
+    asked: Asked = lambda record, variant: True,
+) -> Comparison:
+    """Hold measured records against earlier ones.
+
+    Raises CompareError where the two have no card or no row in common.
+    """
+    old, new = _by_place(before), _by_place(after)
+    cards = [{slug for slug, _ in side} for side in (old, new)]
+    if not cards[0] & cards[1]:
+        said = [", ".join(sorted(side)) or "no card" for side in cards]
+        raise CompareError(
+            f"the first has measurements on {said[0]}, the second on {said[1]}: "
+            "different devices are not compared"
+        )
+    common = [place for place in {**old, **new} if place[0] in cards[0] & cards[1]]
+    rows: list[Row] = []
+    notes: dict[str, None] = {}
+    for place in common:
+        first, second = old.get(place), new.get(place)
+        rows += _record_rows(first, second, rule, asked)
+        if first is not None and second is not None:
+            notes.update(dict.fromkeys(_differences(first, second)))
+    if all(row.verdict == "unpaired" for row in rows):
+        raise CompareError("no row that is asked for is in both")
+    return Comparison(tuple(rows), tuple(notes))
+
+
+def _by_place(records: Sequence[Record]) -> dict[tuple[str, str], Record]:
+    return {(r.slug, r.experiment): r for r in records if r.evidence == "measured"}
+
+
+def _record_rows(
+    first: Record | None, second: Record | None, rule: Rule, asked: Asked
+) -> Iterator[Row]:
+    known = first or second
+    assert known is not None
+    reason = _refusal(first, second) if first is not None and second is not None else ""
+    names = {r.variant: None for record in (first, second) if record for r in record.results}
+    for name in names:
+        if not asked(known, name):
+            continue
+        old = first.result(name) if first else None
+        new = second.result(name) if second else None
+        if reason:
+            yield Row(known.slug, known.experiment, name, "", "refused", reason)
+        else:
+            yield from _result_rows(known, name, old, new, rule)
+
+
+def _result_rows(
+    record: Record, name: str, old: Result | None, new: Result | None, rule: Rule
+) -> Iterator[Row]:
+    def row(cache: str, verdict: Verdict, reason: str) -> Row:
+        return Row(record.slug, record.experiment, name, cache, verdict, reason)
+
+    for result, which in ((old, "first"), (new, "second")):
+        if result is None:
+            yield row("", "unpaired", f"not in the {which}")
+            return
+    assert old is not None
+    assert new is not None
+    if old.status == "ok" and new.status == "failed":
+        yield row("", "broken", new.reason)
+        return
+    if old.status != "ok" or new.status != "ok":
+        if old.status == new.status:
+            return  # there is no number on either side
+        which, result = ("first", old) if old.status != "ok" else ("second", new)
+        yield row("", "unpaired", f"{result.status} in the {which}: {result.reason}")
+        return
+    befores, afters = ({t.cache: t for t in r.timings} for r in (old, new))
+    for cache in sorted({*befores, *afters}):
+        before, after = befores.get(cache), afters.get(cache)
+        if before is None or after is None:
+            which = "first" if before is None else "second"
+            yield row(cache, "unpaired", f"not timed in the {which}")
+        elif reason := _other_method(before, after):
+            yield row(cache, "refused", reason)
+        else:
+            found = judge(before, after, rule)
+            yield Row(
+                record.slug, record.experiment, name, cache, found.verdict, found.reason,
+                interval(before.samples_us).center, interval(after.samples_us).center,
+                found.time_change, found.cycle_change,
+            )  # fmt: skip
+
+
+def _refusal(first: Record, second: Record) -> str:
+    """Why two records of one experiment are not one measurement, "" where they are."""
+    assert first.device is not None
+    assert second.device is not None
+    for name in _CARD:
+        a, b = getattr(first.device, name), getattr(second.device, name)
+        if a != b:
+            return f"different devices: {name} is {a}, then {b}"
+    for name in ("shape", "dtype", "seed"):
+        a, b = getattr(first, name), getattr(second, name)
+        if a != b:
+            return (
+                f"different {'sizes' if name == 'shape' else name}: {_shown(a)}, then {_shown(b)}"
+            )
+    if first.method_version != second.method_version:
+        return f"different methods: version {first.method_version}, then {second.method_version}"
+    return ""
+
+
+def _other_method(before: Timing, after: Timing) -> str:
+    for name in ("method", "flush"):
+        a, b = getattr(before, name), getattr(after, name)
+        if a != b:
+            return f"different methods: {name} is {a or 'none'!r}, then {b or 'none'!r}"
+    return ""
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return " ".join(f"{k}={v}" for k, v in value.items())
+    return str(value)
+
+
+def _differences(first: Record, second: Record) -> Iterator[str]:
+    assert first.device is not None
+    assert second.device is not None
+    yield from device_differences(first.device, second.device)
+
+
+def device_differences(first: DeviceInfo, second: DeviceInfo) -> Iterator[str]:
+    """What differs in the settings and software of one card between two runs."""
+    for name in _SETTINGS:
+        a, b = getattr(first, name), getattr(second, name)
+        if a != b:
+            yield f"{first.slug}: {name} was {a}, then {b}"

@@ -1,0 +1,301 @@
+"""Whether two runs differ: the rule on synthetic series, which rows it holds, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernelbook import records
+from kernelbook.compare import (
+    CompareError,
+    Interval,
+    Rule,
+    compare,
+    judge,
+    relation,
+)
+from kernelbook.records import SCHEMA, DeviceInfo, Record, Result, Timing
+from kernelbook.runner.cli import main
+from noisy import KINDS, Noise, series, timing
+
+CARD = DeviceInfo(
+    "Card 9000", "card-9000", (9, 0), 132, 62914560, 10**11, 3201.0, 6016, 1980.0, 700.0, True,
+    False, "580.1", "13.0", "14.2",
+)  # fmt: skip
+
+
+def steady(time_us: float, **changes: Any) -> Timing:
+    """Forty samples from ``time_us`` to 0.5 % above it."""
+    return timing([time_us * (1 + 0.005 * i / 39) for i in range(40)], **changes)
+
+
+def record(*rows: Result, **changes: Any) -> Record:
+    whole = Record(
+        SCHEMA, "measured", "01_tiny", "scale_1k", {"n": 1024}, "float32", 1, rows, device=CARD
+    )
+    return replace(whole, **changes)
+
+
+def row(*timings: Timing, name: str = "scale", **changes: Any) -> Result:
+    return replace(Result(name, "kernel", timings=timings), **changes)
+
+
+# ---- the rule ------------------------------------------------------------------------------
+
+
+def test_intervals_apart_by_more_than_the_gap_are_slower_or_faster() -> None:
+    rule = Rule(gap=0.01)
+    one = Interval(100.0, 101.0, 102.0, 0.01)
+    # 102 * 1.01 = 103.02
+    assert relation(one, Interval(103.03, 104.0, 105.0, 0.01), rule) == "slower"
+    assert relation(one, Interval(103.01, 104.0, 105.0, 0.01), rule) == "ambiguous"
+    assert relation(Interval(103.03, 104.0, 105.0, 0.01), one, rule) == "faster"
+
+
+def test_medians_within_a_percent_are_the_same_unless_the_noise_is_large() -> None:
+    one = Interval(100.0, 101.0, 102.0, 0.01)
+    near = Interval(100.5, 101.9, 103.0, 0.01)
+    assert relation(one, near, Rule()) == "same"
+    assert relation(one, replace(near, spread=0.031), Rule()) == "ambiguous"
+    assert relation(one, replace(near, center=102.1), Rule()) == "ambiguous"  # 1.09 % apart
+
+
+def test_a_slower_clock_is_not_a_slower_kernel() -> None:
+    found = judge(steady(100.0, clock_mhz=1980.0), steady(110.0, clock_mhz=1800.0))
+    assert found.verdict == "ambiguous"
+    assert found.reason == "slower in time, same in cycles: the clock was 1980, then 1800 MHz"
+    assert found.time_change == pytest.approx(0.1)
+    assert found.cycle_change == pytest.approx(0.0)
+
+
+def test_a_faster_clock_does_not_hide_a_slower_kernel() -> None:
+    found = judge(steady(100.0, clock_mhz=1800.0), steady(100.0, clock_mhz=1980.0))
+    assert found.verdict == "ambiguous"
+    assert "same in time, slower in cycles" in found.reason
+
+
+def test_without_a_clock_nothing_of_the_card_is_called_slower() -> None:
+    found = judge(steady(100.0), steady(120.0, clock_mhz=None))
+    assert (found.verdict, found.reason) == (
+        "ambiguous",
+        "slower in time, but no clock is recorded",
+    )
+    assert judge(steady(100.0), steady(100.0, clock_mhz=None)).verdict == "same"
+
+
+def test_what_the_host_times_needs_no_clock() -> None:
+    before, after = (steady(t, clock_mhz=None, method="host") for t in (100.0, 110.0))
+    assert judge(before, after).verdict == "slower"
+    assert judge(after, before).verdict == "faster"
+
+
+def test_few_samples_decide_nothing() -> None:
+    few = timing([110.0] * 19)
+    assert judge(steady(100.0), few).verdict == "ambiguous"
+    assert judge(steady(100.0), timing([110.0] * 20)).verdict == "slower"
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("time_us", [12.0, 240.0])
+def test_two_runs_of_one_kernel_are_never_called_slower(kind: str, time_us: float) -> None:
+    rng = random.Random(7)
+    pairs = [[timing(series(rng, time_us, KINDS[kind])) for _ in "ab"] for _ in range(200)]
+    found = Counter(judge(*pair).verdict for pair in pairs)
+    assert not found["slower"]
+    assert not found["faster"]
+    assert found["same"] >= 150
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+@pytest.mark.parametrize("time_us", [12.0, 240.0])
+def test_three_percent_are_always_caught(kind: str, time_us: float) -> None:
+    rng = random.Random(8)
+    for _ in range(200):
+        before, after = (series(rng, time_us * f, KINDS[kind]) for f in (1.0, 1.03))
+        assert judge(timing(before), timing(after)).verdict == "slower"
+
+
+def test_noise_as_large_as_the_change_is_ambiguous_and_not_slower() -> None:
+    rng = random.Random(9)
+    loud = Noise(jitter=0.03)
+    found = Counter(
+        judge(*(timing(series(rng, t, loud)) for t in (100.0, 103.0))).verdict for _ in range(50)
+    )
+    assert set(found) == {"ambiguous"}
+
+
+# ---- rows ----------------------------------------------------------------------------------
+
+
+def test_rows_are_held_against_each_other_by_variant_and_cache() -> None:
+    before = record(row(steady(100.0), steady(50.0, cache="warm")), row(steady(9.0), name="b"))
+    after = record(row(steady(104.0), steady(50.0, cache="warm")), row(steady(8.0), name="b"))
+    found = compare([before], [after])
+    assert [(r.variant, r.cache, r.verdict) for r in found.rows] == [
+        ("scale", "cold", "slower"),
+        ("scale", "warm", "same"),
+        ("b", "cold", "faster"),
+    ]
+    assert found.rows[0].time_change == pytest.approx(0.04)
+    assert found.exit_code == 1
+    assert compare([after], [before]).exit_code == 1  # b is slower there
+    assert compare([before], [before]).exit_code == 0
+
+
+def test_what_is_ambiguous_does_not_fail() -> None:
+    found = compare([record(row(steady(100.0)))], [record(row(steady(101.2)))])
+    assert [r.verdict for r in found.rows] == ["ambiguous"]
+    assert found.exit_code == 0
+
+
+def test_a_row_that_was_right_and_fails_now_is_broken() -> None:
+    after = record(row(status="failed", reason="wrong at n=33"))
+    found = compare([record(row(steady(100.0)))], [after])
+    assert [(r.verdict, r.reason) for r in found.rows] == [("broken", "wrong at n=33")]
+    assert found.exit_code == 1
+
+
+def test_rows_of_one_side_are_named_and_fail_nothing() -> None:
+    both = row(steady(100.0))
+    before = record(both, row(steady(9.0), name="gone"), row(name="bad", status="failed"))
+    after = record(both, row(steady(9.0), name="new"), row(name="bad", status="failed"))
+    found = compare([before], [after])
+    assert [(r.variant, r.verdict) for r in found.rows] == [
+        ("scale", "same"),
+        ("gone", "unpaired"),
+        ("new", "unpaired"),
+    ]
+    assert found.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"shape": {"n": 2048}}, "different sizes: n=1024, then n=2048"),
+        ({"dtype": "float16"}, "different dtype: float32, then float16"),
+        ({"seed": 2}, "different seed: 1, then 2"),
+        ({"method_version": 99}, "different methods: version 1, then 99"),
+        ({"device": replace(CARD, sms=66)}, "different devices: sms is 132, then 66"),
+    ],
+)
+def test_another_measurement_is_refused(changes: dict[str, Any], reason: str) -> None:
+    found = compare([record(row(steady(100.0)))], [record(row(steady(100.0)), **changes)])
+    assert [(r.verdict, r.reason) for r in found.rows] == [("refused", reason)]
+    assert found.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"method": "graph"}, "method is 'event'"),
+        ({"flush": "write only"}, "flush is 'write, then"),
+    ],
+)
+def test_another_method_of_one_row_is_refused(change: dict[str, str], reason: str) -> None:
+    found = compare([record(row(steady(100.0)))], [record(row(steady(100.0, **change)))])
+    assert found.rows[0].verdict == "refused"
+    assert reason in found.rows[0].reason
+
+
+def test_different_cards_are_refused_as_a_whole() -> None:
+    other = replace(CARD, name="Card 1", slug="card-1")
+    with pytest.raises(CompareError, match="on card-9000, the second on card-1: different devices"):
+        compare([record(row(steady(1.0)))], [record(row(steady(1.0)), device=other)])
+
+
+def test_other_settings_of_one_card_are_said() -> None:
+    after = record(row(steady(100.0)), device=replace(CARD, driver="590.2", power_limit_w=600.0))
+    found = compare([record(row(steady(100.0)))], [after])
+    assert found.rows[0].verdict == "same"
+    assert found.notes == (
+        "card-9000: driver was 580.1, then 590.2",
+        "card-9000: power_limit_w was 700.0, then 600.0",
+    )
+
+
+# ---- the command ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    a, b = tmp_path / "a", tmp_path / "b"
+    records.save(a, record(row(steady(100.0)), row(steady(9.0), name="other")))
+    records.save(b, record(row(steady(110.0)), row(steady(9.0), name="other")), local=True)
+    return a, b
+
+
+def test_the_command_exits_with_1_where_something_is_slower(
+    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = map(str, folders)
+    assert main(["--compare", a, b]) == 1
+    out = capsys.readouterr().out
+    assert "scale_1k/scale cold" in out
+    assert "+10.0%" in out
+    assert "1 same, 1 slower" in out
+    assert main(["--compare", b, a]) == 0
+    assert main(["--compare", a, b, "--only", "other"]) == 0
+
+
+def test_published_and_own_records_of_one_folder_are_compared_by_two_words(
+    tmp_path: Path,
+) -> None:
+    records.save(tmp_path, record(row(steady(100.0))))
+    records.save(tmp_path, record(row(steady(90.0))), local=True)
+    assert main(["--compare", "local", "data", "--results", str(tmp_path)]) == 1
+    assert main(["--compare", "data", "local", "--results", str(tmp_path)]) == 0
+    assert main(["--compare", str(tmp_path / "local"), str(tmp_path)]) == 1
+
+
+def test_scripts_get_json(
+    folders: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "out" / "found.json"
+    assert main(["--compare", *map(str, folders), "--json", str(file)]) == 1
+    capsys.readouterr()
+    assert main(["--compare", *map(str, folders), "--json", "-"]) == 1
+    out = capsys.readouterr().out
+    assert out == file.read_text(encoding="utf-8")
+    found = json.loads(out)
+    assert found["counts"] == {"same": 1, "slower": 1}
+    assert found["exit_code"] == 1
+    assert found["rows"][0]["verdict"] == "slower"
+    assert found["rule"]["gap"] == Rule().gap
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["--compare", "{a}", "nowhere"], "there is no results folder 'nowhere'"),
+        (["--compare", "{a}", "{empty}"], "there are no measurements in"),
+        (["--compare", "{a}", "{b}", "--only", "nothing"], "no row"),
+        (["--compare", "{a}", "{b}", "--list"], "exclude each other"),
+        (["--json", "x.json"], "--json goes with"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_sentence(
+    folders: tuple[Path, Path],
+    tmp_path: Path,
+    arguments: list[str],
+    what: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "empty").mkdir()
+    names = {"a": folders[0], "b": folders[1], "empty": tmp_path / "empty"}
+    assert main([a.format(**names) for a in arguments]) == 2
+    error = capsys.readouterr().err
+    assert what in error
+    assert len(error.strip().splitlines()) == 1
+
+
+def test_json_that_cannot_be_written_is_one_sentence(
+    folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--compare", *map(str, folders), "--json", "/proc/no/such.json"]) == 2
+    assert "such.json: cannot be written" in capsys.readouterr().err
