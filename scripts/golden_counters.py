@@ -90,7 +90,7 @@ def child(only: Sequence[str], arch: str, report: Path) -> None:
 def profiled(only: Sequence[str], arch: str) -> dict[tuple[str, str], ProfiledLaunch]:
     """ncu's counters by (experiment, variant)."""
     entries = sorted({re.escape(kernel.entry) for _, kernel in rows(only, arch)})
-    wanted = sorted({m for c in COUNTERS for m in c.metrics} | {EXECUTED})
+    wanted = sorted({m for c in COUNTERS for m in (*c.metrics, *c.attributed)} | {EXECUTED})
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "done.json"
         command = [sys.executable, str(Path(__file__).resolve()), "--child", str(report)]
@@ -175,10 +175,7 @@ def take(only: Sequence[str]) -> dict[str, list[Comparison]]:
         raise DeviceError(device)
     arch = arch_for(device.cc)
     launches = profiled(only, arch)
-    compiled = {
-        (e.name, k.name): compile_kernel(e, k, arch, CACHE)
-        for e, k in rows(only, arch)
-    }
+    compiled = {(e.name, k.name): compile_kernel(e, k, arch, CACHE) for e, k in rows(only, arch)}
     with ProcessPoolExecutor(os.cpu_count(), mp_context=get_context("spawn")) as pool:
         jobs = {name: pool.submit(counted, *name, compiled[name].ptx) for name in launches}
         out: dict[str, list[Comparison]] = {}

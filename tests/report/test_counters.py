@@ -26,7 +26,7 @@ EQUAL = Comparison(
     counted={"global_load_requests": 10, "barriers": 6, "ffma": 320, "fmul": 0},
     profiled={
         "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": 8,
-        "l1tex__t_requests_pipe_lsu_mem_global_op_ldgsts.sum": 2,
+        "smsp__sass_l1tex_t_requests_pipe_lsu_mem_global_op_ldgsts.sum": 2,
         "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum": 320,
         "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum": 0,
     },
@@ -79,6 +79,19 @@ def test_each_difference_is_listed_with_both_numbers_reason_and_machine_code() -
     assert "`LDS.128`: 2, `LDS`: 3" in rows[0]
     assert "LDSM" not in rows[0]
     assert "| 32 | 96 | a division, root or transcendental expanded |" in text
+
+
+def test_passes_repeated_under_contention_are_told_from_wrong_counts() -> None:
+    noisy = replace(
+        EQUAL,
+        counted={"shared_load_wavefronts": 64},
+        profiled={
+            "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum": 65,
+            "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum": 64,
+        },
+        executed={},
+    )
+    assert "| 64 | 65 | counted by instruction it is equal;" in page([noisy], "en")
 
 
 def test_rendering_is_a_function_of_the_data(tmp_path: Path) -> None:

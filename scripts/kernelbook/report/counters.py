@@ -29,7 +29,8 @@ class Counter:
 
     ``exact``: must be equal whatever ptxas does. ``opcodes`` is a pattern of the machine
     instructions that show a difference; ``executed``: ncu's number is the executed instructions
-    that match it, for want of a metric.
+    that match it, for want of a metric. ``attributed`` are metrics of the same thing that count by
+    instruction, without what the hardware does again when pipes contend.
     """
 
     name: str
@@ -39,14 +40,25 @@ class Counter:
     opcodes: str
     exact: bool = False
     executed: bool = False
+    attributed: tuple[str, ...] = ()
 
 
 def _requests(kind: str, ops: Sequence[str], what: str) -> tuple[str, ...]:
     return tuple(f"l1tex__t_{what}_pipe_lsu_mem_{kind}_op_{op}.sum" for op in ops)
 
 
-def _shared(ops: Sequence[str]) -> tuple[str, ...]:
-    return tuple(f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{op}.sum" for op in ops)
+def _wavefronts(op: str) -> str:
+    return f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{op}.sum"
+
+
+def _by_sass(name: str) -> str:
+    return f"smsp__sass_{name.replace('__', '_')}"
+
+
+_COPY_REQUESTS = _by_sass("l1tex__t_requests_pipe_lsu_mem_global_op_ldgsts.sum")
+_COPY_SECTORS = _by_sass("l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts.sum")
+_COPY_INSTRUCTIONS = "smsp__sass_inst_executed_op_ldgsts.sum"
+_COPY_WAVEFRONTS = _by_sass(_wavefronts("ldgsts"))
 
 
 def _threads(op: str) -> tuple[str, ...]:
@@ -56,10 +68,12 @@ def _threads(op: str) -> tuple[str, ...]:
 COUNTERS: tuple[Counter, ...] = (
     Counter("global_load_requests", Text("全局读请求", "global load requests"),
             ("global_load_requests",),
-            _requests("global", ("ld", "ldgsts"), "requests"), r"LDG|LDGSTS", exact=True),
+            (*_requests("global", ("ld",), "requests"), _COPY_REQUESTS), r"LDG|LDGSTS",
+            exact=True),
     Counter("global_load_sectors", Text("全局读扇区", "global load sectors"),
             ("global_load_sectors",),
-            _requests("global", ("ld", "ldgsts"), "sectors"), r"LDG|LDGSTS", exact=True),
+            (*_requests("global", ("ld",), "sectors"), _COPY_SECTORS), r"LDG|LDGSTS",
+            exact=True),
     Counter("global_store_requests", Text("全局写请求", "global store requests"),
             ("global_store_requests",), _requests("global", ("st",), "requests"), "STG",
             exact=True),
@@ -74,11 +88,14 @@ COUNTERS: tuple[Counter, ...] = (
     Counter("shared_load_instructions", Text("共享内存读指令", "shared load instructions"),
             ("shared_load_instructions",), ("smsp__sass_inst_executed_op_shared_ld.sum",), "LDS"),
     Counter("shared_load_wavefronts", Text("共享内存读 wavefront", "shared load wavefronts"),
-            ("shared_load_wavefronts",), _shared(("ld",)), "LDS"),
+            ("shared_load_wavefronts",), (_wavefronts("ld"),), "LDS",
+            attributed=(_by_sass(_wavefronts("ld")),)),
     Counter("shared_store_instructions", Text("共享内存写指令", "shared store instructions"),
-            ("shared_store_instructions",), ("smsp__sass_inst_executed_op_shared_st.sum",), "STS"),
+            ("shared_store_instructions",),
+            ("smsp__sass_inst_executed_op_shared_st.sum", _COPY_INSTRUCTIONS), r"STS|LDGSTS"),
     Counter("shared_store_wavefronts", Text("共享内存写 wavefront", "shared store wavefronts"),
-            ("shared_store_wavefronts",), _shared(("st",)), "STS"),
+            ("shared_store_wavefronts",), (_wavefronts("st"), _COPY_WAVEFRONTS), r"STS|LDGSTS",
+            attributed=(_by_sass(_wavefronts("st")), _COPY_WAVEFRONTS)),
     Counter("ffma", Text("FP32 乘加（线程）", "FP32 multiply-adds (threads)"), ("ffma",),
             _threads("ffma"), r"FFMA|FFMA2|MUFU"),
     Counter("fadd", Text("FP32 加法（线程）", "FP32 additions (threads)"), ("fadd",),
@@ -153,7 +170,11 @@ def _of_gpu(comparison: Comparison, counter: Counter) -> int | None:
         if not comparison.executed:
             return None
         return int(sum(_matching(comparison.executed, counter.opcodes).values()))
-    known = [comparison.profiled[m] for m in counter.metrics if m in comparison.profiled]
+    return _sum(comparison.profiled, counter.metrics)
+
+
+def _sum(values: Mapping[str, float], metrics: Sequence[str]) -> int | None:
+    known = [values[m] for m in metrics if m in values]
     return int(sum(known)) if known else None
 
 
@@ -167,6 +188,8 @@ def reason(pair: Pair) -> Text:
     name, gpu = pair.counter.name, pair.gpu
     if gpu is None:
         return _UNREAD
+    if _sum(pair.comparison.profiled, pair.counter.attributed) == pair.emulator:
+        return _REPEATED
     if name.startswith("shared_load") and gpu < pair.emulator and _wide(code, "LDS"):
         return _MERGED
     if name.startswith("shared_store") and gpu < pair.emulator and _wide(code, "STS"):
@@ -188,6 +211,10 @@ def _wide(code: Mapping[str, float], opcode: str) -> bool:
 
 
 _UNREAD = Text("ncu 没有给出这个计数器", "ncu did not give this counter")
+_REPEATED = Text(
+    "按指令归属的计数与模拟器相等；多出的是硬件争用时的重试",
+    "counted by instruction it is equal; the rest is what hardware repeats under contention",
+)
 _MERGED = Text("ptxas 合并了相邻访问", "ptxas merged neighbouring accesses")
 _EXPANDED = Text("除法、平方根或超越函数展开", "a division, root or transcendental expanded")
 _CONTRACTED = Text("ptxas 把乘法和加法收缩为 FFMA", "ptxas contracted multiply and add into FFMA")
