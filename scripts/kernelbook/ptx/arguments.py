@@ -90,19 +90,23 @@ def regions(arrays: Sequence[tuple[str, Array]]) -> list[Region]:
             max(array.itemsize, 1),
             bool(array.flags.writeable),
         )
-        for at, other in enumerate(merged):
-            if region.start < other.end and other.start < region.end:
-                first = min(region, other, key=lambda r: r.start)
-                both = name if name == other.name else f"{other.name}={name}"
-                merged[at] = Region(
-                    both, first.start, max(region.end, other.end), first.residue,
-                    min(region.element_bytes, other.element_bytes),
-                    region.writable or other.writable,
-                )  # fmt: skip
-                break
-        else:
-            merged.append(region)
+        shared = [r for r in merged if region.start < r.end and r.start < region.end]
+        for other in shared:
+            region = _union(other, region)
+        merged = [r for r in merged if r not in shared] + [region]
     return merged
+
+
+def _union(one: Region, two: Region) -> Region:
+    first = min(one, two, key=lambda r: r.start)
+    return Region(
+        one.name if one.name == two.name else f"{one.name}={two.name}",
+        first.start,
+        max(one.end, two.end),
+        first.residue,
+        min(one.element_bytes, two.element_bytes),
+        one.writable or two.writable,
+    )
 
 
 def label_of(param: Param, index: int, kernel: Kernel) -> str:
@@ -133,7 +137,7 @@ class Encoder:
     def encode(self, value: Any, param: Param, label: str) -> bytes:
         """Exactly ``param.size`` bytes."""
         if isinstance(value, Struct):
-            raw = self._struct(value, label)
+            raw, _ = self._struct(value, label)
         elif isinstance(value, bytes | bytearray | memoryview):
             raw = bytes(value)
         elif isinstance(value, np.ndarray | Pointer) or value is None:
@@ -162,14 +166,15 @@ class Encoder:
                 return base + host - region.start + offset * array.itemsize
         return 0  # an empty array
 
-    def _struct(self, value: Struct, label: str) -> bytes:
+    def _struct(self, value: Struct, label: str) -> tuple[bytes, int]:
+        """The bytes of a struct, padded at its end, and its alignment."""
         raw = bytearray()
         widest = 1
         for member in value.members:
             if isinstance(member, np.ndarray | Pointer) or member is None:
                 part, align = self._pointer(member), 8
             elif isinstance(member, Struct):
-                part, align = self._struct(member, label), 8
+                part, align = self._struct(member, label)
             elif isinstance(member, bytes):
                 part, align = member, 1
             else:
@@ -178,7 +183,7 @@ class Encoder:
             widest = max(widest, align)
             raw += bytes(-len(raw) % align) + part
         raw += bytes(-len(raw) % widest)
-        return bytes(raw)
+        return bytes(raw), widest
 
 
 def _raw_scalar(value: Any, label: str) -> bytes:

@@ -13,7 +13,7 @@ from .arguments import Encoder, Region, check_array, collect_arrays, label_of, r
 from .events import WARP, Allocation, Launch, Observer
 from .machine import Budget, Machine
 from .memory import Arena
-from .module import TYPE_BYTES, Kernel, Module, Variable
+from .module import TYPE_BYTES, Address, Kernel, Module, Variable
 from .parse import parse
 from .result import Run
 from .state import Setup
@@ -309,7 +309,15 @@ class _Launcher:
     def _blocks_per_batch(self, batch_lanes: int) -> int:
         lanes = -(-self.threads // WARP) * WARP
         registers = sum(max(TYPE_BYTES[r.type], 1) for r in self.kernel.registers)
-        block_bytes = lanes * (registers + self.local_bytes + 160) + self.shared_bytes
+        # Resolved addresses are kept for every register that serves as one: three int64 each.
+        bases = {
+            (operand.base, instruction.space)
+            for instruction in self.kernel.instructions
+            for operand in instruction.operands
+            if isinstance(operand, Address)
+        }
+        lane_bytes = registers + self.local_bytes + 24 * len(bases) + 160
+        block_bytes = lanes * lane_bytes + self.shared_bytes
         fitting = min(batch_lanes // lanes, _BATCH_BYTES // block_bytes)
         return max(1, min(fitting, self.blocks))
 

@@ -18,7 +18,9 @@ from .state import Destination, Source, State, bad_operand
 Array = NDArray[Any]
 # A memory step also gets the lanes that reached it, guarded or not, to tell the observers.
 MemoryStep = Callable[[Lanes, Lanes], None]
-_STRONG = {"volatile", "relaxed", "acquire", "mmio"}
+# Loads that a loop may poll memory with, and instructions found in loops that do.
+_STRONG = {"volatile", "relaxed", "acquire", "mmio", "cv", "cg"}
+_IN_POLLING_LOOPS = {"membar", "fence", "nanosleep"}
 
 
 def _space(state: State, instruction: Instruction, address: Operand) -> str | None:
@@ -198,9 +200,13 @@ def _bits(source: Source, size: int) -> Source:
 def nothing_step(state: State, instruction: Instruction) -> MemoryStep:
     """Fences, prefetches and hints: the lockstep execution is already sequentially consistent."""
 
+    polls = instruction.opcode in _IN_POLLING_LOOPS
+
     def step(lanes: Lanes, reached: Lanes) -> None:
         if state.observers:
             state.emit(instruction, reached, lanes)
+        if polls:
+            state.polled = True
 
     return step
 
