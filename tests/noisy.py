@@ -1,64 +1,31 @@
-"""Series of samples with the noise of a GPU, made up from a seed.
-
-What is in them: timer steps, a skewed tail (interrupts, refresh), a slow drift of the clock, a
-second mode (another way through the memory's channels), and a shift of the whole series that each
-run has for itself (where its buffers lie).
-"""
+"""A series of samples as a record stores it."""
 
 from __future__ import annotations
 
-import random
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Any
 
 from kernelbook.records import Timing
 from kernelbook.sampling import statistics
 
 
-@dataclass(frozen=True)
-class Noise:
-    """Shares of the true time, except ``step_us``, the timer's step."""
-
-    jitter: float = 0.002
-    tail: float = 0.02  # an exponential tail of this mean ...
-    tail_share: float = 0.05  # ... on this share of the samples
-    drift: float = 0.0  # how much slower the clock gets over the series
-    mode: float = 0.0  # how much slower the second mode is ...
-    mode_share: float = 0.0  # ... on this share of the samples
-    placement: float = 0.002  # standard deviation of a whole run's shift
-    step_us: float = 0.032
-
-
-QUIET = Noise()
-DRIFTING = Noise(drift=0.01)
-BIMODAL = Noise(mode=0.01, mode_share=0.4)
-KINDS = {"quiet": QUIET, "drifting": DRIFTING, "bimodal": BIMODAL}
-
-
-def series(rng: random.Random, time_us: float, noise: Noise, count: int = 60) -> list[float]:
-    """``count`` samples around ``time_us``."""
-    placed = time_us * (1 + max(-2.0, min(2.0, rng.gauss(0, 1))) * noise.placement)
-    samples = []
-    for i in range(count):
-        factor = 1 + abs(rng.gauss(0, noise.jitter)) + noise.drift * i / count
-        if rng.random() < noise.tail_share:
-            factor += rng.expovariate(1 / noise.tail)
-        if rng.random() < noise.mode_share:
-            factor += noise.mode
-        samples.append(round(placed * factor / noise.step_us) * noise.step_us)
-    return samples
-
-
-def timing(
-    samples: list[float],
-    *,
-    clock_mhz: float | None = 1980.0,
-    method: str = "event",
-    flush: str = "write, then read",
-    cache: str = "cold",
-) -> Timing:
+def timing(samples: Sequence[float], **changes: Any) -> Timing:
+    """Timed by events, cold, at 1980 MHz, unless ``changes`` says else."""
     found = statistics(samples)
-    return Timing(
-        cache, method, flush, 1, tuple(samples), found.median, found.q1, found.q3,
-        found.minimum, found.ci_low, found.ci_high, found.outliers, "interval",
-        sm_clock_mhz=clock_mhz,
-    )  # type: ignore[arg-type]  # fmt: skip
+    values: dict[str, Any] = {
+        "cache": "cold",
+        "method": "event",
+        "flush": "write, then read",
+        "launches_per_sample": 1,
+        "samples_us": tuple(samples),
+        "median_us": found.median,
+        "q1_us": found.q1,
+        "q3_us": found.q3,
+        "min_us": found.minimum,
+        "ci_low_us": found.ci_low,
+        "ci_high_us": found.ci_high,
+        "outliers": found.outliers,
+        "stop": "interval",
+        "sm_clock_mhz": 1980.0,
+    }
+    return Timing(**{**values, **changes})

@@ -22,7 +22,8 @@ from kernelbook.compare import (
 )
 from kernelbook.records import SCHEMA, DeviceInfo, Record, Result, Timing
 from kernelbook.runner.cli import main
-from noisy import KINDS, Noise, series, timing
+from kernelbook.runner.synthetic import KINDS, Noise, series
+from noisy import timing
 
 CARD = DeviceInfo(
     "Card 9000", "card-9000", (9, 0), 132, 62914560, 10**11, 3201.0, 6016, 1980.0, 700.0, True,
@@ -67,7 +68,7 @@ def test_medians_within_a_percent_are_the_same_unless_the_noise_is_large() -> No
 
 
 def test_a_slower_clock_is_not_a_slower_kernel() -> None:
-    found = judge(steady(100.0, clock_mhz=1980.0), steady(110.0, clock_mhz=1800.0))
+    found = judge(steady(100.0, sm_clock_mhz=1980.0), steady(110.0, sm_clock_mhz=1800.0))
     assert found.verdict == "ambiguous"
     assert found.reason == "slower in time, same in cycles: the clock was 1980, then 1800 MHz"
     assert found.time_change == pytest.approx(0.1)
@@ -75,22 +76,22 @@ def test_a_slower_clock_is_not_a_slower_kernel() -> None:
 
 
 def test_a_faster_clock_does_not_hide_a_slower_kernel() -> None:
-    found = judge(steady(100.0, clock_mhz=1800.0), steady(100.0, clock_mhz=1980.0))
+    found = judge(steady(100.0, sm_clock_mhz=1800.0), steady(100.0, sm_clock_mhz=1980.0))
     assert found.verdict == "ambiguous"
     assert "same in time, slower in cycles" in found.reason
 
 
 def test_without_a_clock_nothing_of_the_card_is_called_slower() -> None:
-    found = judge(steady(100.0), steady(120.0, clock_mhz=None))
+    found = judge(steady(100.0), steady(120.0, sm_clock_mhz=None))
     assert (found.verdict, found.reason) == (
         "ambiguous",
         "slower in time, but no clock is recorded",
     )
-    assert judge(steady(100.0), steady(100.0, clock_mhz=None)).verdict == "same"
+    assert judge(steady(100.0), steady(100.0, sm_clock_mhz=None)).verdict == "same"
 
 
 def test_what_the_host_times_needs_no_clock() -> None:
-    before, after = (steady(t, clock_mhz=None, method="host") for t in (100.0, 110.0))
+    before, after = (steady(t, sm_clock_mhz=None, method="host") for t in (100.0, 110.0))
     assert judge(before, after).verdict == "slower"
     assert judge(after, before).verdict == "faster"
 

@@ -84,6 +84,10 @@ def _dispatch(options: Options, display: Display) -> int:
         from .compare_stage import compare_folders
 
         return compare_folders(display, options)
+    if options.selftest:
+        from .selftest import selftest
+
+        return selftest(display, options)
     run = _Run(
         options,
         display,
