@@ -140,11 +140,14 @@ def include_directories() -> tuple[str, ...]:
 
 def _compile(source: Path, text: str, arch: str, flags: tuple[str, ...]) -> Compiled:
     nvrtc = _nvrtc()
-    folders = (f"-I{source.parent}", *(f"-I{d}" for d in include_directories()))
+    local = [f"-I{source.parent}", *(f"-I{d}" for d in include_directories())]
+    if nvrtc.getVersion() >= (12, 9):
+        # NVRTC keeps a cache of its own from 12.9 on, and what comes out of it has no ptxas report.
+        local.append("--no-cache")
     program = nvrtc.createProgram(text, source.name, [], [])
     try:
         try:
-            nvrtc.compileProgram(program, [*flags, *folders])
+            nvrtc.compileProgram(program, [*flags, *local])
         except nvrtc.NVRTCError as error:
             log = nvrtc.getProgramLog(program)
             raise _compile_error(source, log or str(error)) from None
