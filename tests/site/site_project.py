@@ -110,6 +110,8 @@ def make(root: Path) -> Path:
 def with_site(root: Path) -> Path:
     """Add the real configuration and theme, with a navigation that fits the project."""
     shutil.copytree(ROOT / "docs" / "theme", root / "docs" / "theme")
+    shutil.copy(ROOT / "docs" / "search-words.txt", root / "docs")
+    (root / "results").mkdir(exist_ok=True)
     for name in ("mkdocs.yml", "mkdocs.en.yml"):
         text = (ROOT / name).read_text(encoding="utf-8")
         before, _, rest = text.partition("\nnav:\n")

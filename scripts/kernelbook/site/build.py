@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -83,6 +84,8 @@ def build_one(request: Request) -> Outcome:
     seen = _Collector()
     logger = logging.getLogger("mkdocs")
     logger.addHandler(seen)
+    # The configuration names some files as seen from the repository; this process is ours alone.
+    os.chdir(request.root)
     file = request.root / CONFIGS[request.language]
     if not file.is_file():
         return Outcome((f"{file}: no such file (run from the repository)",), False)

@@ -1,0 +1,99 @@
+"""Building both sites: whole or not at all, in one place, with what each page must carry."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+import site_project
+
+from kernelbook.site import links
+from kernelbook.site.build import build
+from kernelbook.site.serve import signature
+
+ARTICLE = "01-vector-add-to-tiled-gemm"
+
+
+def test_this_repository_builds_strictly_without_a_word(tmp_path: Path) -> None:
+    outcome = build(site_project.ROOT, tmp_path / "site", strict=True)
+    assert outcome.said == ()
+    assert outcome.whole
+
+
+def test_both_languages_lie_in_one_folder_with_the_same_pages(built_site: Path) -> None:
+    pages = set(links.read(built_site))
+    english = {path.removeprefix("en/") for path in pages if path.startswith("en/")}
+    chinese = {path for path in pages if not path.startswith("en/")}
+    assert english == chinese
+    assert f"{ARTICLE}/index.html" in chinese
+
+
+def test_no_link_of_the_built_site_is_dead_and_no_page_asks_another_server(
+    built_site: Path,
+) -> None:
+    assert [(page.path, link, wrong) for page, link, wrong in links.dead(built_site)] == []
+    assert {page.path: page.elsewhere for page in links.read(built_site).values()} == {
+        path: [] for path in links.read(built_site)
+    }
+
+
+def test_every_page_names_its_other_language(built_site: Path) -> None:
+    for path, other in (
+        (f"{ARTICLE}/index.html", f"../en/{ARTICLE}/"),
+        (f"en/{ARTICLE}/index.html", f"../../{ARTICLE}/"),
+        ("index.html", "./en/"),
+        ("en/results/01_basics/index.html", "../../../results/01_basics/"),
+    ):
+        html = (built_site / path).read_text(encoding="utf-8")
+        found = re.findall(r'<link rel="alternate ?" href="([^"]*)" hreflang="(\w+)"', html)
+        assert [language for _, language in found] == ["zh", "en"]
+        theirs = next(link for link, language in found if (language == "zh") == ("en/" in path))
+        assert links.resolve(path, theirs) == links.resolve(path, other)
+
+
+def test_the_search_index_holds_words_and_no_source_pages(built_site: Path) -> None:
+    index = json.loads((built_site / "search" / "search_index.json").read_text(encoding="utf-8"))
+    places = [doc["location"] for doc in index["docs"]]
+    assert any(place.startswith(ARTICLE) for place in places)
+    assert not any(place.startswith("source/01_basics") for place in places)
+    text = " ".join(doc["text"] for doc in index["docs"])
+    assert "\u200b带宽\u200b" in text  # words inside sentences are marked out
+    assert "\ue0f0" not in text
+
+
+def test_a_build_that_fails_leaves_the_site_as_it_was(tmp_path: Path) -> None:
+    root = site_project.with_site(site_project.make(tmp_path / "project"))
+    for language in ("zh", "en"):
+        (root / "docs" / language / "01-first.md").write_text("# T\n", encoding="utf-8")
+    dest = tmp_path / "site"
+    assert build(root, dest).whole
+    before = (dest / "index.html").read_bytes()
+    (root / "docs" / "en" / "01-first.md").write_text("# T\n\n{= nothing.at =}\n", "utf-8")
+    outcome = build(root, dest)
+    assert not outcome.whole
+    assert re.search(r"docs/en/01-first\.md:3: no name 'nothing'", "\n".join(outcome.said))
+    assert (dest / "index.html").read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["project", "site"]
+
+
+def test_a_warning_of_mkdocs_is_said_and_the_site_still_built(tmp_path: Path) -> None:
+    root = site_project.with_site(site_project.make(tmp_path / "project"))
+    for language in ("zh", "en"):
+        (root / "docs" / language / "01-first.md").write_text("# T\n", encoding="utf-8")
+    (root / "docs" / "zh" / "01-first.md").write_text("# T\n\n[x](gone.md)\n", "utf-8")
+    outcome = build(root, tmp_path / "site")
+    assert outcome.whole
+    assert len(outcome.said) == 1
+    assert "gone.md" in outcome.said[0]
+
+
+@pytest.mark.parametrize("path", ["docs/zh/index.md", "kernels/01_tiny/scale.cu", "results/a.json"])
+def test_a_change_of_what_a_site_is_made_of_is_seen(tmp_path: Path, path: str) -> None:
+    root = site_project.make(tmp_path)
+    before = signature(root)
+    assert signature(root) == before
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    (root / path).write_text("changed\n", encoding="utf-8")
+    assert signature(root) != before
