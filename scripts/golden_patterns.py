@@ -85,6 +85,9 @@ def elements(family: str, a: int, b: int) -> NDArray[np.int64]:
             found = np.array((_random(b, LANES) % 256)[lane & ~a], dtype=np.int64)
             found[b % LANES] ^= 1
             return found
+        case "mixed":  # lanes of each quarter-warp pair up 1 apart where a has its bit, else 2
+            apart = np.where(a >> (lane // 8) & 1, lane & ~1, lane & ~2)
+            return np.asarray((_random(b, LANES) % 256)[apart], dtype=np.int64)
     raise ValueError(f"no pattern family {family!r}")
 
 
@@ -122,6 +125,8 @@ def _shared_shapes() -> Iterator[tuple[str, int, int, int]]:
     yield from (("shuffle", a, 40 + a, FULL) for a in (1, 2, 3, 32))
     yield from (("pairs", a, 60 + a, FULL) for a in (1, 2, 4, 8, 16))
     yield from (("broken", a, 70 + a, FULL) for a in (1, 2))
+    yield from (("broken", 1, lane, FULL) for lane in (0, 9, 18, 27))
+    yield from (("mixed", a, 80 + a, FULL) for a in (0b0011, 0b1100, 0b0101, 0b0001, 0b0111))
     for mask in MASKS:
         yield ("stride", 1, 0, mask)
         yield ("random", 64, mask % 97, mask)

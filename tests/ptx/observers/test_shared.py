@@ -17,8 +17,10 @@ LANE = np.arange(32, dtype=np.int64)
 EVERY = np.ones(32, dtype=bool)
 
 
-def passes(addresses: np.ndarray, size: int, active: np.ndarray = EVERY) -> int:
-    return int(wavefronts(addresses[None], active[None], size)[0])
+def passes(
+    addresses: np.ndarray, size: int, active: np.ndarray = EVERY, *, store: bool = False
+) -> int:
+    return int(wavefronts(addresses[None], active[None], size, store=store)[0])
 
 
 @pytest.mark.parametrize(
@@ -50,14 +52,25 @@ def test_wide_accesses_are_served_by_groups_of_lanes() -> None:
     assert passes(LANE * 16, 16) == 4
 
 
-def test_one_address_takes_one_pass_and_two_at_16_bytes() -> None:
-    assert passes(LANE * 0 + 64, 8) == 1
-    assert passes(LANE * 0 + 64, 16) == 2
+def test_loading_one_address_takes_one_pass_and_two_at_16_bytes() -> None:
+    assert [passes(LANE * 0 + 64, size) for size in (4, 8, 16)] == [1, 1, 2]
 
 
-def test_neighbours_with_one_address_are_served_together() -> None:
-    assert passes(LANE // 2 * 8, 8) == 1
-    assert passes(LANE // 2 * 16, 16) == 2
+def test_storing_to_one_address_takes_a_pass_for_every_group() -> None:
+    assert [passes(LANE * 0 + 64, size, store=True) for size in (4, 8, 16)] == [1, 2, 4]
+
+
+def test_neighbours_that_load_one_address_are_served_together() -> None:
+    for partner in (LANE // 2, LANE // 4 * 2 + LANE % 2):  # lanes i ^ 1, lanes i ^ 2
+        assert passes(partner * 8, 8) == 1
+        assert passes(partner * 16, 16) == 2
+    assert passes(LANE // 2 * 16, 16, store=True) == 4
+
+
+def test_one_lane_that_goes_its_own_way_parts_them_all() -> None:
+    apart = LANE // 2 * 16
+    apart[3] += 16
+    assert passes(apart, 16) == 4
 
 
 def test_inactive_lanes_take_no_part() -> None:
@@ -76,7 +89,7 @@ def test_a_common_shift_of_whole_words_changes_nothing() -> None:
 
 def test_the_conflict_degree_is_one_without_conflicts() -> None:
     for addresses, size in ((LANE * 4, 4), (LANE * 8, 8), (LANE * 16, 16), (LANE * 0, 16)):
-        found, ideal = passes_and_groups(addresses[None], EVERY[None], size)
+        found, ideal = passes_and_groups(addresses[None], EVERY[None], size, store=False)
         assert found[0] == ideal[0]
 
 
@@ -134,7 +147,7 @@ def test_the_rules_reproduce_every_pattern_a_gpu_counted(
     for pattern, counted in golden:
         addresses, active = pattern.addresses(), pattern.active()
         if pattern.space == "shared":
-            ours = [passes(addresses, pattern.size, active)]
+            ours = [passes(addresses, pattern.size, active, store=pattern.op == "st")]
         else:
             ours = [int(active.any()), sectors(addresses, active)]
         if ours != counted:

@@ -77,7 +77,7 @@ class SharedObserver:
         one entry serves every immediate offset from the same base register."""
         if event.address_key is None:
             return _cost(event)
-        key = (event.address_key, event.size, event.offset % WORD)
+        key = (event.address_key, event.access, event.size, event.offset % WORD)
         found = self._patterns.get(key)
         if found is not None and _same(found.active, event):
             return found
@@ -104,9 +104,9 @@ def _cost(event: Event) -> _Pattern:
     if (active == active[0]).all() and ((address == address[0]) | ~active).all():
         address, active, copies = address[:1], active[:1], batch.blocks
     by_warp = (-1, WARP)
-    passes, groups = passes_and_groups(
-        address.reshape(by_warp), active.reshape(by_warp), event.size
-    )
+    rows, mask = address.reshape(by_warp), active.reshape(by_warp)
+    store = event.access != "read"
+    passes, groups = passes_and_groups(rows, mask, event.size, store=store)
     kept = None if event.active is batch.exists else event.active.copy()
     return _Pattern(
         kept, int(passes.sum()) * copies, int(groups.sum()) * copies, int(passes.max(initial=0))

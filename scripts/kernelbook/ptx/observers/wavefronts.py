@@ -7,12 +7,14 @@ So the passes of a group of lanes are the largest number of distinct words they 
 What hardware takes as one group depends on the width a lane accesses:
 
 * up to 4 bytes: the whole warp;
-* 8 bytes: each half-warp by itself, but the whole warp at once when lanes pair up (below);
-* 16 bytes: each quarter-warp by itself, but a half-warp at once when its lanes pair up.
+* 8 bytes: each half-warp by itself;
+* 16 bytes: each quarter-warp by itself;
+* loads take two such groups at once when the lanes of the warp *pair up*: when every active lane
+  ``i`` has a partner, ``i ^ 1`` for all or ``i ^ 2`` for all, that is inactive or loads from the
+  same address. Stores never do.
 
-Lanes *pair up* when every active lane ``i`` has a partner, ``i ^ 1`` for all or ``i ^ 2`` for all,
-that is inactive or asks for the same address. One address for the whole warp therefore takes one
-pass at 4 and 8 bytes and two at 16. ``tests/golden/patterns.json`` holds what a GPU's own counter
+A load of one address by the whole warp therefore takes one pass at 4 and 8 bytes and two at 16, a
+store one, two and four. ``tests/golden/patterns.json`` holds what a GPU's own counter
 (``l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{ld,st}``) said of several hundred patterns; the
 rule here reproduces each of them.
 
@@ -34,7 +36,7 @@ Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-def wavefronts(addresses: Integers, active: Mask, size: int) -> Integers:
+def wavefronts(addresses: Integers, active: Mask, size: int, *, store: bool) -> Integers:
     """Passes of one shared-memory instruction, for each warp.
 
     Parameters
@@ -42,15 +44,18 @@ def wavefronts(addresses: Integers, active: Mask, size: int) -> Integers:
     addresses : (warps, 32) byte addresses; meaningless where ``active`` is False.
     active : (warps, 32) bool.
     size : bytes a lane accesses: 1, 2, 4, 8 or 16.
+    store : whether it stores (or updates atomically) rather than loads.
 
     Returns
     -------
     (warps,) int64; 0 for a warp without an active lane.
     """
-    return passes_and_groups(addresses, active, size)[0]
+    return passes_and_groups(addresses, active, size, store=store)[0]
 
 
-def passes_and_groups(addresses: Integers, active: Mask, size: int) -> tuple[Integers, Integers]:
+def passes_and_groups(
+    addresses: Integers, active: Mask, size: int, *, store: bool
+) -> tuple[Integers, Integers]:
     """Passes, and how many they would be without bank conflicts (one for each group of lanes).
 
     Parameters and shapes as for :func:`wavefronts`. The ratio of the two is the conflict degree.
@@ -59,21 +64,29 @@ def passes_and_groups(addresses: Integers, active: Mask, size: int) -> tuple[Int
         busy = np.asarray(active.any(axis=1), dtype=np.int64)
         return _passes(addresses, active, 1), busy
     words = size // WORD
-    group = WARP // words  # lanes served together when they do not pair up
-    narrow, narrow_active = addresses.reshape(-1, group), active.reshape(-1, group)
-    passes = _passes(narrow, narrow_active, words).reshape(-1, 2).sum(axis=1)
-    groups = narrow_active.any(axis=1).reshape(-1, 2).sum(axis=1)
-    wide, wide_active = addresses.reshape(-1, 2 * group), active.reshape(-1, 2 * group)
-    paired = _pair_up(wide, wide_active)
+    passes, groups = _by_groups(addresses, active, words, WARP // words)
+    paired = np.zeros(addresses.shape[0], dtype=np.bool_)
+    if not store:
+        paired = _pair_up(addresses, active)
     if paired.any():
-        passes[paired] = _passes(wide[paired], wide_active[paired], words)
-        groups[paired] = wide_active[paired].any(axis=1)
+        found = _by_groups(addresses[paired], active[paired], words, 2 * WARP // words)
+        passes[paired], groups[paired] = found
+    return passes, groups
+
+
+def _by_groups(
+    addresses: Integers, active: Mask, words: int, lanes: int
+) -> tuple[Integers, Integers]:
+    """Passes and busy groups of each warp when so many lanes are served together."""
     warps = addresses.shape[0]
-    return passes.reshape(warps, -1).sum(axis=1), groups.reshape(warps, -1).sum(axis=1)
+    rows, mask = addresses.reshape(-1, lanes), active.reshape(-1, lanes)
+    busy = np.asarray(mask.any(axis=1), dtype=np.int64)
+    passes = _passes(rows, mask, words)
+    return passes.reshape(warps, -1).sum(axis=1), busy.reshape(warps, -1).sum(axis=1)
 
 
 def _pair_up(addresses: Integers, active: Mask) -> Mask:
-    """Whether all lanes of each row agree with a neighbour, one way or the other: (rows,) bool."""
+    """Whether all lanes of each warp agree with a neighbour, one way or the other: (warps,)."""
     lanes = np.arange(addresses.shape[1])
     result = np.zeros(addresses.shape[0], dtype=np.bool_)
     for distance in (1, 2):
