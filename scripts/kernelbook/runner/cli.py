@@ -100,6 +100,10 @@ def _dispatch(options: Options, display: Display) -> int:
         return 0
     if options.check_only:
         return _check(run)
+    if options.reproduce:
+        from .reproduce import reproduce
+
+        return reproduce(display, options, catalog)
     if options.annotate:
         from .annotate import annotate
 
