@@ -1,0 +1,230 @@
+"""Series of the same kernels from several runs: what the rule of comparing is tuned on.
+
+``python -m kernelbook.runner.aa --pairs 200 --out FILE`` measures the tree's kernels in several
+processes, each with a context, buffers and a warm-up of its own as two runs of run_all.py have
+them. Any two series of one kernel differ by nothing but noise, so a rule that calls one of them
+slower is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Literal
+
+from .. import catalog, codec
+from ..errors import DeviceError, KernelbookError
+from ..experiment import Experiment, Kernel, Library
+from ..gpu.backend import CUPY, Backend, backend_class
+from ..records import DeviceInfo
+from ..resources import compile_kernel
+from ..sampling import Series, StopRule, WarmUp, interleave, rule_for, warm_up
+from ..verify import TIMING_SEED_OFFSET, Problem
+from .lock import gpu_lock
+from .process import child_environment
+from .request import Request, Teller
+from .rows import timing_of
+from .session import Session
+from .timed import Timed, prepare
+
+ROOT = Path(__file__).resolve().parents[3]
+LONGEST_US = 3000.0  # slower rows would take the time of many others
+MOST_BYTES = 4 << 30
+MOST_SAMPLES = 120
+WARM = WarmUp(min_s=0.2, give_up_s=1.0)  # experiments follow each other closely: the card is warm
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """One series of one run. Times in µs."""
+
+    experiment: str
+    variant: str
+    cache: str
+    method: str
+    sm_clock_mhz: float | None
+    samples_us: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """All series of one process."""
+
+    series: tuple[Sampled, ...]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two series of one kernel from two runs; never stored, since runs say it all."""
+
+    experiment: str
+    variant: str
+    cache: str
+    method: str
+    clocks_mhz: tuple[float | None, ...]
+    first_us: tuple[float, ...]
+    second_us: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """The file that the test of the rule reads."""
+
+    device: DeviceInfo
+    runs: tuple[Run, ...]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Take the pairs; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="aa", description=__doc__.splitlines()[0])
+    parser.add_argument("--pairs", type=int, default=200, help="at least so many")
+    parser.add_argument("--seconds", type=float, default=80.0, help="stop starting runs after this")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--root", type=Path, default=ROOT)
+    parser.add_argument("--device", type=int, default=0)
+    parser.add_argument("--backend", default=CUPY)
+    parser.add_argument("--one-run", action="store_true", help="be one of the processes")
+    options = parser.parse_args(arguments)
+    try:
+        if options.one_run:
+            backend = backend_class(options.backend)(options.device)
+            codec.write_atomically(options.out, codec.to_json(one_run(options.root, backend)))
+        else:
+            _take(options)
+    except KernelbookError as error:
+        print(f"aa: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _take(options: argparse.Namespace) -> None:
+    kind = backend_class(options.backend)
+    device = kind.probe(options.device)
+    if isinstance(device, str):
+        raise DeviceError(device)
+    started = time.monotonic()
+    runs: list[Run] = []
+    with (
+        gpu_lock(kind.identity(options.device)),
+        tempfile.TemporaryDirectory(prefix="kernelbook-") as folder,
+    ):
+        while _count(runs) < options.pairs and time.monotonic() - started < options.seconds:
+            answer = Path(folder) / f"run-{len(runs)}.json"
+            subprocess.run(
+                [sys.executable, "-m", "kernelbook.runner.aa", "--one-run", "--out", str(answer),
+                 "--root", str(options.root), "--device", str(options.device),
+                 "--backend", options.backend],
+                check=True, env=child_environment(),
+            )  # fmt: skip
+            runs.append(codec.from_file(Run, answer))
+            print(f"aa: run {len(runs)}, {_count(runs)} pairs, {time.monotonic() - started:.0f} s")
+    codec.write_atomically(options.out, codec.to_json(Runs(device, tuple(runs))))
+
+
+def _count(runs: Sequence[Run]) -> int:
+    return sum(1 for _ in paired(runs))
+
+
+def paired(runs: Sequence[Run]) -> Iterator[Pair]:
+    """Each series with the same one of every later run."""
+    for first, second in combinations(runs, 2):
+        others = {(s.experiment, s.variant, s.cache): s for s in second.series}
+        for one in first.series:
+            other = others.get((one.experiment, one.variant, one.cache))
+            if other is not None and other.method == one.method:
+                yield Pair(
+                    one.experiment, one.variant, one.cache, one.method,
+                    (one.sm_clock_mhz, other.sm_clock_mhz), one.samples_us, other.samples_us,
+                )  # fmt: skip
+
+
+# ---- one process ---------------------------------------------------------------------------
+
+
+def one_run(root: Path, backend: Backend) -> Run:
+    """Every kernel and library row of the tree that is short enough, sampled as a run samples it.
+
+    Nothing is verified: that is no business of noise.
+    """
+    found: list[Sampled] = []
+    for experiment in catalog.load(root).experiments:
+        sizes = experiment.bytes_read(experiment.shape) + experiment.bytes_written(experiment.shape)
+        if sizes <= MOST_BYTES:
+            found += _sample(root, experiment, backend)
+            backend.release()
+    return Run(tuple(found))
+
+
+def _sample(root: Path, experiment: Experiment, backend: Backend) -> Iterator[Sampled]:
+    problem = Problem(
+        backend.xp, experiment, experiment.shape, experiment.seed + TIMING_SEED_OFFSET
+    )
+    timed = [t for t in _ready(root, experiment, backend, problem) if t.estimate_us <= LONGEST_US]
+    by_name = {t.row.name: t for t in timed}
+
+    def one_round() -> None:
+        for each in timed:
+            each.sample(backend, cold=True)
+
+    def read_mhz() -> float | None:
+        reading = backend.read_clocks()
+        return reading.sm_mhz if reading else None
+
+    if timed:
+        warm_up(one_round, time.perf_counter, read_mhz, WARM)
+    for cold in (True, False):
+        cache: Literal["cold", "warm"] = "cold" if cold else "warm"
+        series = [Series(t.row.name, _rule(t)) for t in timed]
+
+        def take(name: str, cold: bool = cold) -> float:
+            return by_name[name].checked_sample(backend, cold, lambda row, error: str(error))
+
+        interleave(series, take, time.perf_counter, experiment.seed)
+        for one in series:
+            each = by_name[one.name]
+            readings = each.take_readings()
+            if one.failure:
+                continue
+            timing = timing_of(one, cache=cache, method=each.method, readings=readings)
+            yield Sampled(
+                experiment.name, one.name, cache, each.method, timing.sm_clock_mhz,
+                tuple(round(s, 3) for s in one.samples),
+            )  # fmt: skip
+
+
+def _rule(timed: Timed) -> StopRule:
+    rule = rule_for(timed.estimate_us * timed.launches * 1e-6)
+    return replace(rule, max_samples=MOST_SAMPLES)
+
+
+def _ready(
+    root: Path, experiment: Experiment, backend: Backend, problem: Problem
+) -> Iterator[Timed]:
+    """Rows bound to the timing data; those that cannot run on this card are left out."""
+    names = tuple(v.name for v in experiment.variants)
+    request = Request(str(root), experiment.name, names, 0, False, "", "")
+    session = Session(experiment, request, backend, Teller())
+    for row in session.rows:
+        variant = row.variant
+        try:
+            if isinstance(variant, Kernel):
+                if variant.counter_example or backend.info.cc < variant.min_cc:
+                    continue
+                cache = root / ".cache" / "kernelbook" / "compile"
+                row.compiled = compile_kernel(experiment, variant, backend.arch, cache)
+            elif not isinstance(variant, Library):
+                continue
+            yield prepare(backend, row, session.bind(row, experiment.shape), problem)
+        except DeviceError:
+            continue
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,109 @@
+"""The rule of comparing, replayed on series that a real card gave for one and the same kernel."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kernelbook import codec
+from kernelbook.compare import judge
+from kernelbook.runner import aa
+from kernelbook.runner.aa import Pair, Run, Runs, Sampled
+from noisy import timing
+from tiny import ROOT
+
+GOLDEN = ROOT / "tests" / "golden" / "aa_runs.json"
+TESTS = Path(__file__).resolve().parent
+
+
+@pytest.fixture(scope="module")
+def golden() -> tuple[Pair, ...]:
+    if not GOLDEN.is_file():
+        pytest.skip("no runs of a real card yet: python -m kernelbook.runner.aa takes them")
+    return tuple(aa.paired(codec.from_file(Runs, GOLDEN).runs))
+
+
+def verdict(pair: Pair, factor: float = 1.0) -> str:
+    first, second = (
+        timing(samples, method=pair.method, cache=pair.cache, sm_clock_mhz=clock)
+        for samples, clock in zip(
+            (pair.first_us, tuple(s * factor for s in pair.second_us)), pair.clocks_mhz, strict=True
+        )
+    )
+    return judge(first, second).verdict
+
+
+def test_of_two_hundred_equal_runs_of_a_real_card_none_is_slower(golden: tuple[Pair, ...]) -> None:
+    assert len(golden) >= 200
+    found = Counter(verdict(pair) for pair in golden)
+    assert not found["slower"], found
+    assert not found["faster"], found
+
+
+def test_three_percent_slower_are_caught_at_the_noise_of_a_real_card(
+    golden: tuple[Pair, ...],
+) -> None:
+    missed = [
+        f"{p.experiment}/{p.variant} {p.cache}" for p in golden if verdict(p, 1.03) != "slower"
+    ]
+    assert missed == []
+
+
+# ---- how pairs are taken -------------------------------------------------------------------
+
+
+def sampled(variant: str, cache: str, *times_us: float, method: str = "event") -> Sampled:
+    return Sampled("doubling", variant, cache, method, 1980.0, times_us)
+
+
+def test_each_series_is_paired_with_that_of_every_later_run() -> None:
+    one = Run((sampled("a", "cold", 1.0), sampled("a", "warm", 2.0), sampled("b", "cold", 3.0)))
+    two = Run((sampled("a", "cold", 1.5), sampled("a", "warm", 2.5, method="graph")))
+    three = Run((replace(two.series[0], samples_us=(1.7,)),))
+    found = [(p.variant, p.cache, p.first_us, p.second_us) for p in aa.paired([one, two, three])]
+    assert found == [
+        ("a", "cold", (1.0,), (1.5,)),
+        ("a", "cold", (1.0,), (1.7,)),
+        ("a", "cold", (1.5,), (1.7,)),
+    ]
+
+
+def test_pairs_are_taken_by_processes_of_their_own_and_read_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from test_runner_measuring import DOUBLE_CU, EXPERIMENTS
+
+    chapter = tmp_path / "kernels" / "01_fake"
+    chapter.mkdir(parents=True)
+    (chapter / "twice.cu").write_text(DOUBLE_CU, encoding="utf-8")
+    start, end = EXPERIMENTS.index("        variants=("), EXPERIMENTS.index("        ),\n    )")
+    variants = (
+        '        variants=(kernel("fast"), kernel("tiny"), kernel("too_new", min_cc=(12, 0)),\n'
+    )
+    (chapter / "experiments.py").write_text(EXPERIMENTS[:start] + variants + EXPERIMENTS[end:])
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.setenv("FAKE_GPU_IDENTITY", tmp_path.name)
+    out = tmp_path / "pairs.json"
+    arguments = ["--pairs", "4", "--root", str(tmp_path), "--backend", "fakes.gpu:FakeBackend"]
+    assert aa.main([*arguments, "--out", str(out)]) == 0
+    found = tuple(aa.paired(codec.from_file(Runs, out).runs))
+    assert [(p.variant, p.cache, p.method) for p in found] == [
+        ("fast", "cold", "event"),
+        ("tiny", "cold", "graph"),
+        ("fast", "warm", "event"),
+        ("tiny", "warm", "graph"),
+    ]
+    assert all(len(p.first_us) >= 30 and len(p.second_us) >= 30 for p in found)
+    assert found[0].clocks_mhz == (990.0, 990.0)
+    assert {verdict(p) for p in found} == {"same"}
+
+
+def test_without_a_gpu_taking_pairs_is_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--out", str(tmp_path / "x"), "--backend", "fakes.gpu:FakeBackend"]
+    assert aa.main([*arguments, "--device", "3"]) == 2
+    assert capsys.readouterr().err == "aa: there is no GPU 3\n"
