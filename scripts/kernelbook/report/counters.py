@@ -96,6 +96,10 @@ COUNTERS: tuple[Counter, ...] = (
     Counter("shared_store_wavefronts", Text("共享内存写 wavefront", "shared store wavefronts"),
             ("shared_store_wavefronts",), (_wavefronts("st"), _COPY_WAVEFRONTS), r"STS|LDGSTS",
             attributed=(_by_sass(_wavefronts("st")), _COPY_WAVEFRONTS)),
+    Counter("local_load_sectors", Text("局部内存读扇区", "local load sectors"),
+            ("local_load_sectors",), _requests("local", ("ld",), "sectors"), "LDL"),
+    Counter("local_store_sectors", Text("局部内存写扇区", "local store sectors"),
+            ("local_store_sectors",), _requests("local", ("st",), "sectors"), "STL"),
     Counter("ffma", Text("FP32 乘加（线程）", "FP32 multiply-adds (threads)"), ("ffma",),
             _threads("ffma"), r"FFMA|FFMA2|MUFU"),
     Counter("fadd", Text("FP32 加法（线程）", "FP32 additions (threads)"), ("fadd",),
@@ -201,6 +205,8 @@ def reason(pair: Pair) -> Text:
             return _CONTRACTED
         if name == "ffma" and gpu > pair.emulator:
             return _CONTRACTED
+    if name.startswith("local"):
+        return _SPILLED if gpu > pair.emulator else _IN_REGISTERS
     if name == "global_atomic_requests" and gpu < pair.emulator:
         return _AGGREGATED
     return _UNEXPLAINED
@@ -218,6 +224,8 @@ _REPEATED = Text(
 _MERGED = Text("ptxas 合并了相邻访问", "ptxas merged neighbouring accesses")
 _EXPANDED = Text("除法、平方根或超越函数展开", "a division, root or transcendental expanded")
 _CONTRACTED = Text("ptxas 把乘法和加法收缩为 FFMA", "ptxas contracted multiply and add into FFMA")
+_SPILLED = Text("ptxas 把寄存器溢出到局部内存", "ptxas spilled registers to local memory")
+_IN_REGISTERS = Text("ptxas 把局部数组放进寄存器", "ptxas kept the local array in registers")
 _AGGREGATED = Text("同地址原子操作按 warp 聚合", "atomics to one address aggregated by warp")
 _UNEXPLAINED = Text("见 SASS", "see the SASS")
 

@@ -91,6 +91,9 @@ class GlobalRaceObserver:
         if self._launch is not batch.launch:
             self._launch = batch.launch
             self._shadow = GlobalShadow(batch.launch)
+            if self._shadow.too_large:
+                too_large = "global memory, as its arrays are too large to be followed"
+                self.log.add(("size",), 1, Finding("not-judged", "size", too_large))
             self._releases = Releases(self._shadow)
             kernel = batch.launch.kernel
             self._strong = tuple(is_strong(i) for i in kernel.instructions)
@@ -102,6 +105,8 @@ class GlobalRaceObserver:
         self._releases.begin_batch(batch, self._order)
 
     def on_event(self, event: Event) -> None:
+        if self._shadow.too_large:
+            return
         if event.space == "global" and event.address is not None:
             self._access(event)
         elif event.space is None:
@@ -112,7 +117,8 @@ class GlobalRaceObserver:
                 self._fence(event)
 
     def on_barrier(self, batch: Batch, blocks: NDArray[np.int64], barrier: int) -> None:
-        self._spread(self._order.on_barrier(blocks, barrier))
+        if not self._shadow.too_large:
+            self._spread(self._order.on_barrier(blocks, barrier))
 
     def end_batch(self, batch: Batch) -> None:
         self._tick = self._order.tick + 1

@@ -20,6 +20,7 @@ _BLOCK_MASK = ((1 << _FLAT_BITS) - 1) ^ ((1 << _LANE_BITS) - 1)
 _STRONG = 1 << _FLAT_BITS
 _ATOMIC = 1 << (_FLAT_BITS + 1)
 _PC_SHIFT = _FLAT_BITS + 2
+_LARGEST = 1 << 30  # bytes of arrays; the tables take up to seven times as much
 ONE, LANES, BLOCKS = 1, 2, 3  # how many have accessed a granule since it was last written
 
 _STRONG_WORDS = ("volatile", "relaxed", "acquire", "release", "acq_rel", "mmio")
@@ -86,6 +87,9 @@ class GlobalShadow:
         self._shift = self.granule.bit_length() - 1
         self.base = min((a.base for a in launch.arrays), default=0)
         end = max((a.base + a.size for a in launch.arrays), default=0)
+        self.too_large = end - self.base > _LARGEST
+        if self.too_large:
+            end = self.base
         count = -(-(end - self.base) // self.granule)
         self.written = np.zeros(count, dtype=np.int32)
         self.writer = np.zeros(count, dtype=np.int64)

@@ -71,9 +71,14 @@ class BlockKnowledge:
         self.seen = Knowledge()
         self.lane_fenced: dict[int, Knowledge] = {}
         self.lane_seen: dict[int, Knowledge] = {}
+        self._last: dict[int, tuple[Knowledge, bool]] = {}  # what a lane has seen last
 
     def see(self, lane: int, released: Knowledge, acquire: bool) -> None:
-        """A lane has read a flag that carries ``released``."""
+        """A lane has read a flag that carries ``released``, which must not change afterwards."""
+        last = self._last.get(lane)
+        if last is not None and last[0] is released and last[1] == acquire:
+            return  # it polls: nothing new
+        self._last[lane] = (released, acquire)
         self.lane_seen.setdefault(lane, Knowledge()).learn(released)
         if acquire:
             self.lane_fenced.setdefault(lane, Knowledge()).learn(released)
