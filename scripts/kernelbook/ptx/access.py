@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from .lanes import Lanes
 from .memory import LOCAL_WINDOW, SHARED_WINDOW, Window
 from .module import Address, Instruction, Operand, Register, Symbol
+from .observers.findings import source_name
 from .state import State, bad_operand
 
 Array = NDArray[Any]
@@ -183,8 +184,6 @@ class Resolver:
         self, window: Window, space: str, at: Resolved, address: int, position: int, size: int,
         write: bool,
     ) -> None:  # fmt: skip
-        from .observers.findings import source_name
-
         arena = self.state.setup.arena
         if window.base is not None:
             where = f"{space} memory at byte {address}, of {window.size}"

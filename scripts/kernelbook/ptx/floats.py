@@ -7,11 +7,13 @@ rounded result, because 53 bits are at least two more than the target has (Boldo
 that tells which neighbour comes from the error-free two-sum and two-product.
 
 Every function takes and returns arrays of one shape and never changes its inputs. ``mode`` is one
-of "rn", "rz", "rm", "rp". NaN results are PTX's canonical NaN.
+of "rn", "rz", "rm", "rp". NaN results are the canonical NaN for float32 and float16; float64 passes
+on the payload of a NaN operand, as the hardware does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,7 +25,8 @@ Array = NDArray[Any]
 
 NAN32 = np.uint32(0x7FFFFFFF)
 NAN16 = np.uint16(0x7FFF)
-NAN64 = np.uint64(0x7FF8000000000000)
+NAN64 = np.uint64(0xFFF8000000000000)  # what an invalid operation makes of no NaN
+QUIET64 = np.uint64(1 << 51)
 _TINY32 = 2.0**-126
 _SPLITTER = 134217729.0  # 2**27 + 1, Veltkamp's constant for 53 bits
 # Within these magnitudes two_product neither overflows nor loses its error to underflow.
@@ -46,12 +49,42 @@ def canonical16(x: Array) -> Array:
     return x
 
 
-def canonical64(x: Array) -> Array:
-    """Replace NaNs of a float64 array, in place, by the default quiet NaN."""
+def settle64(x: Array, *sources: Array) -> Array:
+    """Make NaNs of a float64 result, in place, the first NaN among ``sources``, quieted.
+
+    Which operand comes first was read off an H200: b, c, a for fma; b, a for add, mul, min and max;
+    a, b for div. Without a NaN operand it is 0xfff8000000000000.
+    """
     bad = np.isnan(x)
     if bad.any():
-        x.view(np.uint64)[bad] = NAN64
+        chosen = np.full(x.shape, NAN64)
+        for source in reversed(sources):
+            bits = np.ascontiguousarray(source).view(np.uint64) | QUIET64
+            chosen = np.where(np.isnan(source), bits, chosen)
+        x.view(np.uint64)[bad] = chosen[bad]
     return x
+
+
+# Mantissa and exponent bits by size in bytes.
+_LAYOUT = {2: (10, 5), 4: (23, 8), 8: (52, 11)}
+
+
+def carry_nan(result: Array, source: Array) -> Array:
+    """Give the NaNs of a converted float, in place, the sign and leading payload of the source."""
+    bad = np.isnan(source)
+    if not bad.any():
+        return result
+    from_mantissa, from_exponent = _LAYOUT[source.dtype.itemsize]
+    mantissa, exponent = _LAYOUT[result.dtype.itemsize]
+    bits = np.ascontiguousarray(source)[bad].view(f"u{source.dtype.itemsize}").astype(np.uint64)
+    sign = bits >> np.uint64(from_mantissa + from_exponent)
+    payload = bits & np.uint64((1 << from_mantissa) - 1)
+    shift = mantissa - from_mantissa
+    payload = payload << np.uint64(shift) if shift >= 0 else payload >> np.uint64(-shift)
+    quiet = ((1 << (exponent + 1)) - 1) << (mantissa - 1)
+    whole = sign << np.uint64(mantissa + exponent) | np.uint64(quiet) | payload
+    result.view(f"u{result.dtype.itemsize}")[bad] = whole.astype(f"u{result.dtype.itemsize}")
+    return result
 
 
 def flush32(x: Array) -> Array:
@@ -67,6 +100,21 @@ def flush16(x: Array) -> Array:
     """Subnormal float16 to zero of the same sign (``.ftz``)."""
     bits = x.view(np.uint16)
     return np.where((bits & 0x7C00) == 0, bits & np.uint16(0x8000), bits).view(np.float16)
+
+
+def flush_tiny(result: Array, exact: Callable[[Array], Array]) -> Array:
+    """Finish ``.ftz``: what is subnormal before rounding is flushed, even if it rounds to normal.
+
+    ``exact(lanes)`` gives the float64 result (exact, or rounded to odd) at some lanes; it is asked
+    only where the rounded result is the smallest normal number.
+    """
+    flush = flush32 if result.dtype == np.float32 else flush16
+    smallest = np.finfo(result.dtype).tiny
+    edge = np.flatnonzero(np.abs(result) == smallest)
+    if edge.size:
+        tiny = edge[np.abs(exact(edge)) < float(smallest)]
+        result[tiny] = np.copysign(result.dtype.type(0), result[tiny])
+    return flush(result)
 
 
 def saturate(x: Array) -> Array:
@@ -135,6 +183,11 @@ def _exact_zero_sign(total: Array, a: Array, b: Array, mode: str) -> Array:
 def _sum_to_odd(a: Array, b: Array, mode: str) -> Array:
     total, error = two_sum(a, b)
     return _exact_zero_sign(to_odd(total, error), a, b, mode)
+
+
+def fused_to_odd(a: Array, b: Array, c: Array) -> Array:
+    """``a * b + c`` of float64 holding float32 or float16 values, rounded to odd."""
+    return to_odd(*two_sum(a * b, c))
 
 
 # float32
@@ -223,18 +276,20 @@ def _fits(*values: Array) -> Array:
 def add64(a: Array, b: Array, mode: str = "rn") -> Array:
     total = a + b
     if mode == "rn":
-        return canonical64(total)
+        return settle64(total, b, a)
     total, error = two_sum(a, b)
     result = _exact_zero_sign(_direct64(total, error, mode), a, b, mode)
-    return _repair64(result, ~np.isfinite(total), mode, np.ones_like(a), a, b)
+    hard = ~np.isfinite(total)
+    return settle64(_repair64(result, hard, mode, np.ones_like(a), a, b), b, a)
 
 
 def mul64(a: Array, b: Array, mode: str = "rn") -> Array:
     if mode == "rn":
-        return canonical64(a * b)
+        return settle64(a * b, b, a)
     product, error = two_product(a, b)
     result = _direct64(product, error, mode)
-    return _repair64(result, ~_fits(a, b, product), mode, a, b, np.copysign(0.0, product))
+    hard = ~_fits(a, b, product)
+    return settle64(_repair64(result, hard, mode, a, b, np.copysign(0.0, product)), b, a)
 
 
 def fma64(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
@@ -246,14 +301,14 @@ def fma64(a: Array, b: Array, c: Array, mode: str = "rn") -> Array:
     total, error = two_sum(outer, odd)
     result = _exact_zero_sign(_direct64(total, error, mode), a * b, c, mode)
     hard = ~_fits(a, b, c, upper, total) | (total == 0)
-    return _repair64(result, hard, mode, a, b, c)
+    return settle64(_repair64(result, hard, mode, a, b, c), b, c, a)
 
 
 def _repair64(result: Array, hard: Array, mode: str, a: Array, b: Array, c: Array) -> Array:
     """Recompute the hard lanes with rationals; infinities and NaN are IEEE's own."""
     for at in np.flatnonzero(hard):
         result[at] = fma64_exact(float(a[at]), float(b[at]), float(c[at]), mode)
-    return canonical64(result)
+    return result
 
 
 def div64(a: Array, b: Array, mode: str = "rn") -> Array:
@@ -261,7 +316,7 @@ def div64(a: Array, b: Array, mode: str = "rn") -> Array:
     if mode != "rn":
         for at in np.ndindex(result.shape):
             result[at] = quotient64_exact(float(a[at]), float(b[at]), mode)
-    return canonical64(result)
+    return settle64(result, a, b)
 
 
 def sqrt64(a: Array, mode: str = "rn") -> Array:
@@ -269,7 +324,7 @@ def sqrt64(a: Array, mode: str = "rn") -> Array:
     if mode != "rn":
         for at in np.ndindex(result.shape):
             result[at] = root64_exact(float(a[at]), mode)
-    return canonical64(result)
+    return settle64(result, a)
 
 
 # float16 (arithmetic exists in round-to-nearest only)

@@ -14,6 +14,7 @@ from .events import WARP, Allocation, Launch, Observer
 from .machine import Budget, Machine
 from .memory import Arena
 from .module import TYPE_BYTES, Address, Kernel, Module, Variable
+from .observers import default_observers
 from .parse import parse
 from .result import Run
 from .state import Setup
@@ -75,14 +76,8 @@ def run(
     launch = _Launcher(module, found, _shape(grid, "grid"), _shape(block, "block"), shared)
     launch.check(budget)
     launch.place(args, names, dict(variables or {}))
-    watching = _every_observer() if observers is None else tuple(observers)
+    watching = default_observers() if observers is None else tuple(observers)
     return launch.run(watching, budget, batch_lanes)
-
-
-def _every_observer() -> tuple[Observer, ...]:
-    from .observers import default_observers  # the machine itself does not need them
-
-    return default_observers()
 
 
 def _shape(value: Shape, what: str) -> tuple[int, int, int]:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING
 
+from .counts import KernelCounts
 from .events import Observer
 from .module import Kernel, Module
-
-if TYPE_CHECKING:
-    from .counts import KernelCounts
-    from .observers import Finding
+from .observers import Finding, counts_of, findings_of
 
 
 @dataclass(frozen=True)
@@ -34,15 +31,11 @@ class Run:
     @property
     def counts(self) -> KernelCounts:
         """What the counting observers counted, for the kernel and per source line."""
-        from .observers import counts_of
-
         return counts_of(self.kernel, self.observers, dict(self.module.files))
 
     @property
     def findings(self) -> tuple[Finding, ...]:
         """What the checking observers found; empty when they found nothing (or were off)."""
-        from .observers import findings_of
-
         return findings_of(self.observers, dict(self.module.files))
 
     def _title(self) -> str:

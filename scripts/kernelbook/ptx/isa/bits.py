@@ -149,6 +149,11 @@ def _low_mask(length: Array, width: int, dtype: str) -> Array:
     return np.where(length >= width, np.iinfo(dtype).max, partial).astype(dtype)
 
 
+def _field(value: Array, width: int) -> Array:
+    """A position or length: the low 8 bits count for 32-bit fields, all of it for 64-bit ones."""
+    return value & _U32(0xFF) if width == 32 else value
+
+
 def _extract(instruction: Instruction) -> Alu | None:
     kind = instruction.type
     if kind not in ("u32", "s32", "u64", "s64"):
@@ -158,8 +163,8 @@ def _extract(instruction: Instruction) -> Alu | None:
     signed = kind[0] == "s"
 
     def function(a: Array, position: Array, length: Array) -> Array:
-        position = (position & _U32(0xFF)).astype(np.int64)
-        length = (length & _U32(0xFF)).astype(np.int64)
+        position = _field(position, width).astype(np.int64)
+        length = _field(length, width).astype(np.int64)
         mask = _low_mask(np.minimum(length, np.maximum(width - position, 0)), width, dtype)
         field: Array = np.right_shift(a, position.astype(dtype)) & mask
         if not signed:
@@ -179,9 +184,9 @@ def _insert(instruction: Instruction) -> Alu | None:
     dtype = DTYPES[kind]
 
     def function(a: Array, b: Array, position: Array, length: Array) -> Array:
-        position = (position & _U32(0xFF)).astype(dtype)
+        position = _field(position, width).astype(dtype)
         mask = np.left_shift(
-            _low_mask((length & _U32(0xFF)).astype(np.int64), width, dtype), position
+            _low_mask(_field(length, width).astype(np.int64), width, dtype), position
         )
         return (np.left_shift(a, position) & mask) | (b & ~mask)
 

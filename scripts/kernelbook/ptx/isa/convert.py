@@ -19,11 +19,6 @@ _ROUND_INTEGER: dict[str, Callable[[Array], Array]] = {
     "rmi": np.floor,
     "rpi": np.ceil,
 }
-_CANONICAL: dict[str, Callable[[Array], Array]] = {
-    "f16": fp.canonical16,
-    "f32": fp.canonical32,
-    "f64": fp.canonical64,
-}
 _NUMPY_FLOAT: dict[str, Any] = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
 
 
@@ -116,8 +111,14 @@ def _float_to_float(instruction: Instruction, to: str, source: str) -> Callable[
         if ftz and to == "f32":
             result = fp.flush32(result)
         if sat:
-            result = fp.saturate(result)
-        return _CANONICAL[to](result)
+            return fp.saturate(result)
+        # Conversions among f16 and f32 make a NaN canonical; f64 passes it on, quieted, and bf16
+        # is the upper half of a float32 whatever it holds.
+        if source == "bf16":
+            return result
+        if "f64" in (to, source):
+            return fp.carry_nan(result, a)
+        return fp.canonical16(result) if to == "f16" else fp.canonical32(result)
 
     return function
 

@@ -19,8 +19,13 @@ from .alu import DTYPES, Alu, Array, Builder, rounding, same
 Function = Callable[..., Array]
 
 
-def _finish(instruction: Instruction, function: Function) -> Function:
-    """Add what the modifiers ask for around a float32 operation: .ftz, .sat."""
+def _finish(
+    instruction: Instruction, function: Function, exact: Function | None = None
+) -> Function:
+    """Add what the modifiers ask for around a float32 operation: .ftz, .sat.
+
+    ``exact``: the same operation on float64 sources before it is rounded to float32.
+    """
     ftz, sat = instruction.has("ftz"), instruction.has("sat")
     if not ftz and not sat:
         return function
@@ -29,7 +34,11 @@ def _finish(instruction: Instruction, function: Function) -> Function:
         if ftz:
             sources = tuple(fp.flush32(np.ascontiguousarray(s)) for s in sources)
         result = function(*sources)
-        if ftz:
+        if ftz and exact is not None:
+            result = fp.flush_tiny(
+                result, lambda at: exact(*(s[at].astype(np.float64) for s in sources))
+            )
+        elif ftz:
             result = fp.flush32(result)
         return fp.saturate(result) if sat else result
 
@@ -40,11 +49,13 @@ def _moded(operation: Function, mode: str) -> Function:
     return lambda *sources: operation(*sources, mode)
 
 
-def _arithmetic(operation32: Function, operation64: Function, count: int) -> Builder:
+def _arithmetic(
+    operation32: Function, operation64: Function, count: int, exact: Function | None = None
+) -> Builder:
     def build(instruction: Instruction) -> Alu | None:
         mode = rounding(instruction)
         if instruction.type == "f32" and not instruction.has("approx"):
-            return same("f32", count, _finish(instruction, _moded(operation32, mode)))
+            return same("f32", count, _finish(instruction, _moded(operation32, mode), exact))
         if instruction.type == "f64" and not instruction.has("approx"):
             return same("f64", count, _moded(operation64, mode))
         return None
@@ -57,10 +68,24 @@ def _minus32(a: Array, b: Array, mode: str) -> Array:
 
 
 def _minus64(a: Array, b: Array, mode: str) -> Array:
-    return fp.canonical64(a - b) if mode == "rn" else fp.add64(a, -b, mode)
+    result = a - b if mode == "rn" else fp.add64(a, -b, mode)
+    return fp.settle64(result, b, a)
+
+
+def _divide_approximately(a: Array, b: Array) -> Array:
+    """``div.approx`` multiplies by a reciprocal, which is flushed to zero beyond 2**126."""
+    result = fp.div32(a, b)
+    huge = np.isfinite(b) & (np.abs(b) > np.float32(2.0**126))
+    if huge.any():
+        zero = np.copysign(np.float32(0), np.sign(a) * np.sign(b))
+        gone = np.where(np.isfinite(a), np.where(a == 0, result, zero), np.float32(np.nan))
+        result = fp.canonical32(np.where(huge, gone, result))
+    return result
 
 
 def _divide(instruction: Instruction) -> Alu | None:
+    if instruction.type == "f32" and instruction.has("approx"):
+        return same("f32", 2, _finish(instruction, _divide_approximately))
     if instruction.type == "f32":
         return same("f32", 2, _finish(instruction, _moded(fp.div32, rounding(instruction))))
     if instruction.type == "f64":
@@ -82,18 +107,32 @@ def _reciprocal(instruction: Instruction) -> Alu | None:
         one = lambda a: fp.div32(np.ones_like(a), a, mode)  # noqa: E731
         return same("f32", 1, _finish(instruction, one))
     if instruction.has("approx"):
-        return same("f64", 1, lambda a: _upper_half(1.0 / _flush64(a)))
+        return _gross(instruction, np.reciprocal)
     return same("f64", 1, lambda a: fp.div64(np.ones_like(a), a, mode))
 
 
-def _flush64(a: Array) -> Array:
-    return np.where(np.abs(a) < 2.0**-1022, np.copysign(0.0, a), a)
-
-
 def _upper_half(a: Array) -> Array:
-    """The gross approximations of float64 keep the upper 32 bits only."""
-    bits = fp.canonical64(a).view(np.uint64) & np.uint64(0xFFFFFFFF00000000)
+    bits = np.ascontiguousarray(a).view(np.uint64) & np.uint64(0xFFFFFFFF00000000)
     return bits.view(np.float64)
+
+
+def _gross(instruction: Instruction, operation: Function) -> Alu:
+    """rcp.approx and rsqrt.approx of float64: only the upper 32 bits of the result count.
+
+    With ``.ftz`` only those of the source do as well, and subnormals are zeros.
+    """
+    ftz = instruction.has("ftz")
+
+    def function(a: Array) -> Array:
+        if ftz:
+            a = _upper_half(a)
+            a = np.where(np.abs(a) < 2.0**-1022, np.copysign(0.0, a), a)
+        result = operation(a)
+        if ftz:
+            result = np.where(np.abs(result) < 2.0**-1022, np.copysign(0.0, result), result)
+        return _upper_half(fp.settle64(result, a))
+
+    return same("f64", 1, function)
 
 
 def _through64(operation: Function) -> Function:
@@ -110,7 +149,7 @@ def _approximate(operation: Function) -> Builder:
         if instruction.type == "f32":
             return same("f32", 1, _finish(instruction, _through64(operation)))
         if instruction.type == "f64":
-            return same("f64", 1, lambda a: _upper_half(operation(_flush64(a))))
+            return _gross(instruction, operation)
         return None
 
     return build
@@ -125,7 +164,7 @@ def _absolute(instruction: Instruction) -> Alu | None:
 
 
 def _sign_operation(instruction: Instruction, operation: Function) -> Alu | None:
-    """neg and abs change the sign bit; a NaN becomes canonical for float32."""
+    """neg and abs change the sign bit, but not that of a NaN."""
     if instruction.type == "f32":
         ftz = instruction.has("ftz")
         return same(
@@ -134,7 +173,7 @@ def _sign_operation(instruction: Instruction, operation: Function) -> Alu | None
             lambda a: fp.canonical32(operation(fp.flush32(np.ascontiguousarray(a)) if ftz else a)),
         )
     if instruction.type == "f64":
-        return same("f64", 1, operation)
+        return same("f64", 1, lambda a: fp.settle64(operation(a), a))
     return None
 
 
@@ -144,7 +183,6 @@ def _extreme(operation: Function) -> Builder:
             return None
         if instruction.has("abs") or instruction.has("xorsign"):
             return None
-        canonical = fp.canonical32 if instruction.type == "f32" else fp.canonical64
         propagate = instruction.has("NaN")
 
         def function(*sources: Array) -> Array:
@@ -154,7 +192,9 @@ def _extreme(operation: Function) -> Builder:
             if propagate:
                 for source in sources:
                     result = np.where(np.isnan(source), source, result)
-            return canonical(result)
+            if result.dtype == np.float32:
+                return fp.canonical32(result)
+            return fp.settle64(result, *reversed(sources))
 
         count = len(instruction.operands) - 1
         if instruction.type == "f32":
@@ -181,7 +221,8 @@ def _testp(instruction: Instruction) -> Alu | None:
         "infinite": np.isinf,
         "number": lambda a: ~np.isnan(a),
         "notanumber": np.isnan,
-        "normal": lambda a: np.isfinite(a) & (np.abs(a) >= tiny),
+        # Zero passes, on hardware.
+        "normal": lambda a: np.isfinite(a) & ((np.abs(a) >= tiny) | (a == 0)),
         "subnormal": lambda a: (a != 0) & (np.abs(a) < tiny),
     }
     test = next((tests[m] for m in instruction.modifiers if m in tests), None)
@@ -195,9 +236,9 @@ def _fused32(a: Array, b: Array, c: Array, mode: str) -> Array:
 BUILDERS: dict[str, Builder] = {
     "add": _arithmetic(fp.add32, fp.add64, 2),
     "sub": _arithmetic(_minus32, _minus64, 2),
-    "mul": _arithmetic(fp.mul32, fp.mul64, 2),
-    "fma": _arithmetic(_fused32, fp.fma64, 3),
-    "mad": _arithmetic(_fused32, fp.fma64, 3),
+    "mul": _arithmetic(fp.mul32, fp.mul64, 2, np.multiply),
+    "fma": _arithmetic(_fused32, fp.fma64, 3, fp.fused_to_odd),
+    "mad": _arithmetic(_fused32, fp.fma64, 3, fp.fused_to_odd),
     "div": _divide,
     "sqrt": _root,
     "rcp": _reciprocal,

@@ -189,12 +189,13 @@ def _quotient(a: Array, b: Array) -> Array:
 
 
 def _remainder(a: Array, b: Array) -> Array:
-    """Remainder with the sign of the dividend; the dividend itself when dividing by zero."""
+    """Remainder with the sign of the dividend; all ones when dividing by zero, as on hardware."""
     a, b = np.ascontiguousarray(a), np.ascontiguousarray(b)
     x, y = magnitude(a), magnitude(b)
-    result = np.where(y == 0, x, x % np.maximum(y, y.dtype.type(1)))
+    result = x % np.maximum(y, y.dtype.type(1))
     if a.dtype.kind == "i":
         result = np.where(a < 0, ~result + result.dtype.type(1), result)
+    result = np.where(y == 0, np.iinfo(result.dtype).max, result)
     return result.view(a.dtype)
 
 

@@ -24,17 +24,19 @@ def _odd_sum(a: Array, b: Array) -> Array:
     return fp.to_odd(*fp.two_sum(a, b))
 
 
-def _odd_fma(a: Array, b: Array, c: Array) -> Array:
-    return _odd_sum(a * b, c)
-
-
 def _minus16(a: Array, b: Array) -> Array:
     return fp.add16(a, -b)
 
 
-def _ftz16(function: Function) -> Function:
+def _ftz16(function: Function, exact: Function | None = None) -> Function:
+    """Flush sources and result; ``exact`` is the operation on float64, before rounding."""
+
     def flushed(*sources: Array) -> Array:
-        return fp.flush16(function(*(fp.flush16(s) for s in sources)))
+        sources = tuple(fp.flush16(s) for s in sources)
+        result = function(*sources)
+        if exact is None:
+            return fp.flush16(result)
+        return fp.flush_tiny(result, lambda at: exact(*(s[at].astype(np.float64) for s in sources)))
 
     return flushed
 
@@ -69,7 +71,9 @@ def _elementwise(kind: str, count: int, function: Function) -> Alu:
     return Alu((register,) * count, (register,), on_registers)
 
 
-def _arithmetic(half: Function, brain: Function, count: int) -> Builder:
+def _arithmetic(
+    half: Function, brain: Function, count: int, exact: Function | None = None
+) -> Builder:
     def build(instruction: Instruction) -> Alu | None:
         kind = instruction.type
         if kind not in _HALF:
@@ -80,7 +84,7 @@ def _arithmetic(half: Function, brain: Function, count: int) -> Builder:
             return _elementwise(kind, count, brain)
         function = half
         if instruction.has("ftz"):
-            function = _ftz16(function)
+            function = _ftz16(function, exact)
         if instruction.has("sat"):
             function = _saturated(function)
         if instruction.has("relu"):
@@ -194,8 +198,8 @@ def _set(instruction: Instruction) -> Alu | None:
 BUILDERS: dict[str, Builder] = {
     "add": _arithmetic(fp.add16, _bf16(_odd_sum), 2),
     "sub": _arithmetic(_minus16, _bf16(lambda a, b: _odd_sum(a, -b)), 2),
-    "mul": _arithmetic(fp.mul16, _bf16(np.multiply), 2),
-    "fma": _arithmetic(fp.fma16, _bf16(_odd_fma), 3),
+    "mul": _arithmetic(fp.mul16, _bf16(np.multiply), 2, np.multiply),
+    "fma": _arithmetic(fp.fma16, _bf16(fp.fused_to_odd), 3, fp.fused_to_odd),
     "neg": _sign,
     "abs": _sign,
     "min": _extreme,
