@@ -1,9 +1,11 @@
 """Floating-point arithmetic: IEEE operations exact to the bit, approximate ones rounded once.
 
 Approximate instructions (``.approx``, ``.full``, ``ex2``, ``lg2``, ``sin`` ...) are computed in
-float64 and rounded, so they differ from hardware by its own error, which the PTX manual bounds:
-2 ulp for ex2, rsqrt and div.full, 1 ulp for rcp and sqrt, 2**-22 absolute for lg2 near 1,
-2**-20.9 absolute for sin and cos within [-pi, pi], 2**-11 relative for tanh.
+float64 and rounded, so they differ from hardware by its own error. Against an H200, over special
+and random inputs, that is at most 1 ulp for rcp, sqrt and rsqrt; 2 ulp for div.approx, div.full and
+ex2; 2**-22 (absolute below 1, else relative) for lg2; 2**-21 absolute for sin and cos within
+[-pi, pi]; 2**-16 relative for tanh; 2**-20 relative for the float64 approximations; 1 ulp for the
+float16 ones.
 """
 
 from __future__ import annotations
