@@ -213,6 +213,7 @@ def counted(root: Path, counts: dict[str, float], variants: tuple[str, ...] = ("
                 experiment, experiment.variant(name), "sm_90", experiment.emulator_shape, target
             ),
             counts=counts,
+            lines=lines or {},
             compilations=(compilation("sm_90"),),
         )
         for name in variants

@@ -186,6 +186,23 @@ def test_contrast_is_computed_as_wcag_defines_it() -> None:
     assert contrast((grey, grey, grey), (1, 1, 1)) == pytest.approx(4.48, abs=0.005)
 
 
+@pytest.mark.parametrize("path", [*PAGES, "en/" + ARTICLE])
+def test_axe_finds_nothing_serious(browser: Any, origin: str, path: str) -> None:
+    package = pytest.importorskip("axe_playwright_python")
+    script = (Path(package.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
+    # Contrast is measured above, in both schemes and faster.
+    options = "{resultTypes: ['violations'], rules: {'color-contrast': {enabled: false}}}"
+    with opened(browser, origin + path) as page:
+        page.wait_for_load_state("load")
+        page.evaluate(script)
+        found = page.evaluate(f"axe.run({options})")["violations"]
+    assert [
+        (violation["id"], violation["nodes"][0]["html"][:200])
+        for violation in found
+        if violation["impact"] in ("serious", "critical")
+    ] == []
+
+
 # ---- the article -----------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from site_project import SCALE_CU, convert
+from site_project import SCALE_CU, convert, counted
 
 from kernelbook.errors import PageError
 from kernelbook.site.quotes import quoted_in, quoting, title_of
@@ -146,3 +146,19 @@ def test_a_source_page_shows_every_line_and_the_kernels_resources(tiny: Path) ->
     assert "sm_90" in resources
     assert "sm_89" in resources
     assert re.search(r">12<", resources)  # registers on sm_89
+
+
+def test_a_source_page_shows_which_line_costs_what(tiny: Path) -> None:
+    lines = {
+        "scale.cu:12": {"warp_instructions": 60.0, "global_load_sectors": 32.0, "barriers": 0.0},
+        "scale.cu:10": {"warp_instructions": 20.0},
+        "cuda_fp16.h:3": {"warp_instructions": 7.0},
+    }
+    counted(tiny, {"warp_instructions": 80.0}, lines=lines)
+    page = convert("/// source | 01_tiny/scale.cu\n///\n", tiny, uri="source/01_tiny/scale.md")
+    table = page.partition('<details class="kb-lines" open>')[2].partition("</details>")[0]
+    assert re.findall(r'href="#(L\d+)"', table) == ["L10", "L12"]
+    cells = re.findall(r'<td class="kb-num[^>]*>([^<]*)<', table)
+    assert cells == ["20", "·", "60", "32"]  # warp instructions, sectors read; no barrier column
+    assert "--kb-share:75%" in table  # 60 of 80
+    assert "n=256" in table

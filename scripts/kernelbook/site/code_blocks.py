@@ -7,7 +7,7 @@ from html import escape
 
 from kernelbook.experiment import Text
 from kernelbook.report.tables import compiled_table
-from kernelbook.site import excerpt, quotes
+from kernelbook.site import excerpt, line_counts, quotes
 from kernelbook.site.blocks import BookBlock
 from kernelbook.site.tables_html import table_html
 
@@ -41,7 +41,8 @@ class SourceBlock(BookBlock):
             f"{self._quoted_by(path)}"
             f'<figure class="kb-excerpt"><figcaption>kernels/{escape(path)}</figcaption>'
             f'<div class="highlight kb-code"><pre tabindex="0"><code>{code}</code></pre></div>'
-            f"</figure>{self._resources(path)}</div>"
+            f"</figure>{self._resources(path)}"
+            f"{line_counts.counts_html(self.page.project.book, path, lines, self.page)}</div>"
         )
 
     def _quoted_by(self, path: str) -> str:

@@ -59,4 +59,14 @@
       close();
     }
   });
+
+  // What Material leaves unnamed or out of the keyboard's reach.
+  addEventListener("load", () => {
+    const search = document.querySelector(".md-search[role=dialog]");
+    const input = document.querySelector(".md-search__input");
+    if (search && input) search.setAttribute("aria-label", input.getAttribute("aria-label") || "");
+    for (const box of document.querySelectorAll(".md-typeset__scrollwrap")) {
+      box.setAttribute("tabindex", "0");
+    }
+  });
 })();

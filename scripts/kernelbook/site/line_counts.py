@@ -1,0 +1,126 @@
+"""Which line of a source costs what: the emulator's counts by line, for source pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from kernelbook.experiment import Text
+from kernelbook.metrics import metric
+from kernelbook.quantities import Grade
+from kernelbook.report.book import Book
+from kernelbook.report.rows import is_stale, shape_text
+from kernelbook.site.page import PageState
+from kernelbook.site.tables_html import badge
+
+# Of all counts those that tell lines apart; an average would not add up over lines.
+COLUMNS = (
+    "warp_instructions",
+    "ffma",
+    "global_load_sectors",
+    "global_store_sectors",
+    "shared_load_wavefronts",
+    "shared_store_wavefronts",
+    "barriers",
+    "divergent_branches",
+    "atomics",
+)
+_TITLE = Text("逐行计数", "Counts by line")
+_LINE = Text("行", "line")
+_CODE = Text("代码", "code")
+_STALE = Text("已过期", "stale")
+
+
+@dataclass(frozen=True)
+class LineCounts:
+    """The counts of one variant by line of one file."""
+
+    experiment: str
+    variant: str
+    title: Text
+    shape: str
+    stale: bool
+    lines: Mapping[int, Mapping[str, float]]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Counts that are not zero on every line."""
+        return tuple(
+            name for name in COLUMNS if any(counts.get(name) for counts in self.lines.values())
+        )
+
+
+def counts_of(book: Book, path: str) -> tuple[LineCounts, ...]:
+    """What was counted for each kernel of ``01_basics/vector_add.cu``; a kernel once."""
+    chapter, _, name = path.partition("/")
+    found: dict[str, LineCounts] = {}
+    for item in book.records_of("counted"):
+        record = item.record
+        if record.chapter != chapter:
+            continue
+        for result in record.results:
+            lines = {
+                int(line): counts
+                for place, counts in result.lines.items()
+                for file, _, line in (place.rpartition(":"),)
+                if file == name and line.isdigit()
+            }
+            if lines and result.variant not in found:
+                found[result.variant] = LineCounts(
+                    record.experiment,
+                    result.variant,
+                    book.variant_title(record.experiment, result.variant),
+                    shape_text(record.shape),
+                    is_stale(record, result, book.catalog, book.sheets),
+                    dict(sorted(lines.items())),
+                )
+    return tuple(found.values())
+
+
+def counts_html(book: Book, path: str, source: Sequence[str], page: PageState) -> str:
+    """A folded table for each kernel of the file; its lines lead to the code above."""
+    tables = "".join(
+        _table(counts, source, page, unfolded=place == 0)
+        for place, counts in enumerate(counts_of(book, path))
+    )
+    if not tables:
+        return ""
+    title = escape(_TITLE.of(page.language))
+    return f'<h2 id="counts">{title} {badge(Grade.COUNTED, page.language)}</h2>{tables}'
+
+
+def _table(counts: LineCounts, source: Sequence[str], page: PageState, *, unfolded: bool) -> str:
+    language = page.language
+    heads = "".join(
+        f'<th scope="col" class="kb-num">{escape(metric(name).title.of(language))}</th>'
+        for name in counts.columns
+    )
+    total = {n: sum(c.get(n, 0) for c in counts.lines.values()) for n in counts.columns}
+    rows = []
+    for number, line in counts.lines.items():
+        cells = "".join(_cell(line.get(name, 0), total[name]) for name in counts.columns)
+        text = source[number - 1].strip() if number <= len(source) else ""
+        rows.append(
+            f'<tr><th scope="row"><a href="#L{number}">L{number}</a></th>'
+            f"<td><code>{escape(text)}</code></td>{cells}</tr>"
+        )
+    name = f"<code>{escape(counts.variant)}</code> {escape(counts.title.of(language))}"
+    stale = f' <em class="kb-mark">{_STALE.of(language)}</em>' if counts.stale else ""
+    label = escape(f"{_TITLE.of(language)}: {counts.variant}")
+    return (
+        f'<details class="kb-lines"{" open" * unfolded}><summary>{name}{stale} '
+        f"<small>{escape(counts.experiment)}, {escape(counts.shape)}</small></summary>"
+        f'<div class="kb-scroll" tabindex="0" role="region" aria-label="{label}">'
+        f'<table class="kb-data"><thead><tr><th scope="col">{_LINE.of(language)}</th>'
+        f'<th scope="col">{_CODE.of(language)}</th>{heads}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div></details>"
+    )
+
+
+def _cell(value: float, total: float) -> str:
+    """A count with its share of the column as a bar behind it."""
+    if not value:
+        return '<td class="kb-num">·</td>'
+    share = 100 * value / total if total else 0
+    return f'<td class="kb-num kb-share" style="--kb-share:{share:.0f}%">{value:,.0f}</td>'
