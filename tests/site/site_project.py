@@ -201,7 +201,12 @@ def compiled(root: Path, *, stale: bool = False) -> None:
     _save(root, "compiled", tuple(results))
 
 
-def counted(root: Path, counts: dict[str, float], variants: tuple[str, ...] = ("scale",)) -> None:
+def counted(
+    root: Path,
+    counts: dict[str, float],
+    variants: tuple[str, ...] = ("scale",),
+    lines: dict[str, dict[str, float]] | None = None,
+) -> None:
     """What the emulator would have counted at 256 elements."""
     experiment = catalog.load(root).experiment("scale_1k")
     target = sheets().device("nvidia-h200").target
