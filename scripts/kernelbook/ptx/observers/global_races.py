@@ -236,7 +236,11 @@ class GlobalRaceObserver:
 
     def _judge_across(self, pairs: _Pairs) -> None:
         """Pairs of different blocks: what the later block has learnt through flags orders them."""
-        touch, code = pairs.touch, pairs.code
+        touch = pairs.touch
+        if touch.strong:  # reading a flag is what flags are for, unless a later one was seen before
+            flags = strong_of(pairs.code) & self._releases.flagged[touch.granule[pairs.at]]
+            pairs = pairs.keep(~flags | self._saw_later(pairs))
+        code = pairs.code
         block, other = touch.block[pairs.at], block_of(code)
         racing = np.ones(block.size, dtype=np.bool_)
         unsure = np.zeros(block.size, dtype=np.bool_)
@@ -244,26 +248,24 @@ class GlobalRaceObserver:
         pair_ids = np.unique(np.stack([block, other]), axis=1) if self._known else np.zeros((2, 0))
         for own, earlier in pair_ids.T.astype(np.int64).tolist():
             known = self._known.get(own)
-            if known is None:
-                continue
-            at = np.flatnonzero((block == own) & (other == earlier))
-            racing[at], unsure[at], hint[at] = self._ask(known, own, earlier, pairs, at)
-        both = strong_of(code) & touch.strong
+            if known is not None:
+                at = np.flatnonzero((block == own) & (other == earlier))
+                racing[at], unsure[at], hint[at] = self._ask(known, own, earlier, pairs, at)
         unexplained = np.flatnonzero(racing & (hint == 0))
         if unexplained.size:
-            saw = self._releases.saw_flag_after(
-                block[unexplained], other[unexplained], pairs.tick[unexplained]
-            )
-            hint[unexplained[saw]] = 2
-        # Reading a flag is what flags are for, unless a later one has already been seen.
-        racing &= ~(both & (hint == 0) & self._releases.flagged[touch.granule[pairs.at]])
-        unsure |= racing & both & (hint == 0)
+            hint[unexplained[self._saw_later(pairs.keep(racing & (hint == 0)))]] = 2
+        unsure |= racing & (hint == 0) & strong_of(code) & touch.strong
         racing &= ~unsure
         for which in np.unique(hint[racing]):
             at = np.flatnonzero(racing & (hint == which))
             self._report_pairs(touch, pairs.at[at], code[at], pairs.detail, _HINTS[which])
         if unsure.any():
             self._report_pairs(touch, pairs.at[unsure], code[unsure], "", judged=False)
+
+    def _saw_later(self, pairs: _Pairs) -> Mask:
+        """Whether a block has seen a flag that the other wrote after the earlier access."""
+        block, other = pairs.touch.block[pairs.at], block_of(pairs.code)
+        return self._releases.saw_flag_after(block, other, pairs.tick)
 
     def _ask(
         self, known: BlockKnowledge, own: int, other: int, pairs: _Pairs, at: Integers

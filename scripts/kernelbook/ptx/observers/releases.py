@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..events import WARP, Batch
 from .global_shadow import GlobalShadow, Touch
-from .knowledge import BlockKnowledge, Knowledge
+from .knowledge import BlockKnowledge, Join, Knowledge
 from .order import Order
 
 Integers = NDArray[np.int64]
@@ -24,6 +24,7 @@ class Releases:
 
     def __init__(self, shadow: GlobalShadow) -> None:
         self.flagged = np.zeros(shadow.written.size, dtype=np.bool_)
+        self.join = Join()
         self._records: dict[int, Knowledge] = {}
         # By granule: who wrote it strongly (all who updated it atomically), and in which tick.
         self._writers: dict[int, dict[int, int]] = {}
@@ -107,7 +108,7 @@ class Releases:
     def _acquire(
         self, touch: Touch, at: int, known: dict[int, BlockKnowledge], fenced: bool
     ) -> None:
-        knows = known.setdefault(int(touch.block[at]), BlockKnowledge())
+        knows = known.setdefault(int(touch.block[at]), BlockKnowledge(self.join))
         knows.see(int(touch.lane[at]), self._records[int(touch.granule[at])], fenced)
 
     def _see(self, touch: Touch, at: int) -> None:
@@ -133,8 +134,8 @@ class Releases:
             return
         record = Knowledge({block: out}, {granule: touch.tick})
         if block in known:
-            record.learn(known[block].passed_on(lane))
+            record = self.join(known[block].passed_on(lane), record)
         if touch.access == "atomic" and self.flagged[granule]:
-            record.learn(self._records[granule])
+            record = self.join(self._records[granule], record)
         self._records[granule] = record
         self.flagged[granule] = True
