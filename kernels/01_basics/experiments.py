@@ -116,8 +116,8 @@ def chase_reference(xp: Any, inputs: Arrays, shape: Shape) -> Arrays:
     table = inputs["table"]
     host = table.get() if hasattr(table, "get") else table
     i = 0
-    for _ in range(shape["steps"]):
-        i = (i * 1664525 + int(host[i]) + 1013904223) % shape["n"]
+    for step in range(shape["steps"]):
+        i = (int(host[i]) + step * 0x9E3779B9) % shape["n"]
     return {"last": xp.asarray([i], dtype=xp.float64)}
 
 
@@ -153,7 +153,7 @@ def latency(name: str, elements: int, title: Text) -> Experiment:
 
 # Sizes that lie well inside a level of every card in devices.toml, or well outside its L2.
 LATENCY = (
-    latency("latency_l1", 2**12, Text("L1 延迟（16 KiB）", "L1 latency (16 KiB)")),
+    latency("latency_l1", 2**10, Text("L1 延迟（4 KiB）", "L1 latency (4 KiB)")),
     latency("latency_l2", 2**20, Text("L2 延迟（4 MiB）", "L2 latency (4 MiB)")),
     latency("latency_dram", 2**28, Text("显存延迟（1 GiB）", "DRAM latency (1 GiB)")),
 )
