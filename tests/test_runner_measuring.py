@@ -151,8 +151,8 @@ def test_a_record_holds_everything_a_reader_needs_to_judge_a_number(
     assert (fast.grid, fast.block) == ((32, 1, 1), (128, 1, 1))
     assert (fast.flops, fast.bytes_read, fast.bytes_written) == (4096, 16384, 16384)
     assert fast.compilations[0].arch == "sm_90"
-    # Two ragged shapes and the full one, and the full one again after timing.
-    assert [v.shape["n"] for v in fast.verifications] == [1, 33, 4096, 4096]
+    # Two ragged shapes and the full one, and the full one twice after timing.
+    assert [v.shape["n"] for v in fast.verifications] == [1, 33, 4096, 4096, 4096]
     cold, warm = fast.timings
     assert (cold.cache, cold.method, cold.flush) == ("cold", "event", "pretended")
     assert (warm.cache, warm.flush) == ("warm", "")

@@ -85,12 +85,15 @@ def count_kernel(
         compilations=(compilation_of(experiment, kernel, compiled, shape, target),),
     )
     module = ptx.parse(compiled.ptx)
+    state = device_state(module)
     runs: list[ptx.Run] = []
 
     def launch(kernel: Kernel, shape: Shape, arrays: Arrays) -> None:
         grid, block, dynamic = launch_of(kernel, shape, target)
         arguments = [_argument(kernel, name, shape, arrays) for name in kernel.args]
-        runs.append(ptx.run(module, kernel.entry, grid, block, arguments, shared=dynamic))
+        runs.append(
+            ptx.run(module, kernel.entry, grid, block, arguments, shared=dynamic, variables=state)
+        )
 
     verifications: list[Verification] = []
     counted: ptx.Run | None = None
@@ -118,6 +121,18 @@ def count_kernel(
         findings=tuple(map(str, findings.values())),
     )
     return _judge(kernel, row)
+
+
+def device_state(module: ptx.Module) -> dict[str, Any]:
+    """Bytes of the module's ``__device__`` variables: they outlive a launch, as on a card.
+
+    A variable that holds an address is left out; it gets a new one with each launch.
+    """
+    return {
+        v.name: np.frombuffer(v.initial.ljust(v.size, b"\0"), np.uint8).copy()
+        for v in module.variables
+        if v.space == "global" and v.size and not v.relocations
+    }
 
 
 def by_line(findings: Sequence[ptx.Finding]) -> dict[object, ptx.Finding]:

@@ -40,6 +40,7 @@ from ..sampling import (
     warm_up,
 )
 from ..verify import (
+    LAST_SEED_OFFSET,
     TIMING_SEED_OFFSET,
     VERIFY_SEED_OFFSET,
     Problem,
@@ -328,7 +329,8 @@ class Session:
         return f"timing: {fault.reason}"
 
     def _verify_again(self, timed: Sequence[Timed], problem: Problem) -> None:
-        """Once more, on the data of the timing; and whether all of it stayed in its bounds."""
+        """On the data of the timing, then on data no kernel has seen: one that answers from memory
+        has the timed answer ready, and only that. And whether all of it stayed in its bounds."""
         self.tell.say(f"{self.experiment.name}: verify again")
         self.tell.at("", "bounds after timing")
         damage = problem.damage()
@@ -337,6 +339,11 @@ class Session:
         for t in timed:
             with self._step(t.row, "verify after timing"):
                 t.row.add(self._verification(t.row, problem, 1), "after timing ")
+        problem.reseed(self.experiment.seed + LAST_SEED_OFFSET)
+        for t in timed:
+            if t.row.alive:
+                with self._step(t.row, "verify on fresh inputs"):
+                    t.row.add(self._verification(t.row, problem, 1), "on fresh inputs ")
         if damage and all(t.row.alive for t in timed):
             for t in timed:
                 t.row.fail(f"while rows of this run were timed, one of them {damage}")
