@@ -53,6 +53,13 @@ def test_every_page_names_its_other_language(built_site: Path) -> None:
         assert links.resolve(path, theirs) == links.resolve(path, other)
 
 
+@pytest.mark.parametrize("path", ["404.html", "en/404.html"])
+def test_the_page_for_what_is_not_found_leads_to_this_host(built_site: Path, path: str) -> None:
+    html = (built_site / path).read_text(encoding="utf-8")
+    assert 'hreflang="en"' in html
+    assert not re.search(r'(?:href|src)="//', html)
+
+
 def test_the_search_index_holds_words_and_no_source_pages(built_site: Path) -> None:
     index = json.loads((built_site / "search" / "search_index.json").read_text(encoding="utf-8"))
     places = [doc["location"] for doc in index["docs"]]
