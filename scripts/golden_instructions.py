@@ -19,7 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "ptx"))
 
 import numpy as np  # noqa: E402
-from golden_forms import LANES, Bits, Form, all_forms, inputs_of, module_text  # noqa: E402
+from golden_forms import LANES, Bits, Form, inputs_of, module_text  # noqa: E402
+from golden_list import all_forms  # noqa: E402
 from golden_store import Golden, load, save  # noqa: E402
 
 _BLOCK = 256

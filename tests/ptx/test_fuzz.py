@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 
 from cuda_source import compile_text
-from golden_forms import HEADER, all_forms, kernel_text
+from golden_forms import HEADER, kernel_text
+from golden_list import all_forms
 
 from kernelbook.errors import PtxError
 from kernelbook.ptx import parse, run

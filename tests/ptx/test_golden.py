@@ -11,7 +11,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from golden_forms import LANES, Bits, Form, all_forms, inputs_of, module_text, width_of
+from golden_forms import LANES, Bits, Form, inputs_of, module_text, width_of
+from golden_list import all_forms
 from golden_store import Golden, fingerprint, load, save
 
 from kernelbook.ptx import Module, parse, run
@@ -80,7 +81,9 @@ def test_form_computes_what_the_gpu_recorded(position: int) -> None:
     golden = _golden()
     if form.name in golden.refused:
         pytest.skip(f"the GPU's assembler refuses it: {golden.refused[form.name]}")
-    assert golden.fingerprints.get(form.name) == fingerprint(form), (
+    if form.name not in golden.outputs:
+        pytest.skip("not recorded yet: run scripts/golden_instructions.py on a GPU")
+    assert golden.fingerprints[form.name] == fingerprint(form), (
         "recorded from another kernel or other inputs: run scripts/golden_instructions.py again"
     )
     with np.errstate(all="ignore"):
