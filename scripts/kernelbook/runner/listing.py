@@ -45,6 +45,8 @@ def closing_table(
             ]
             if any(cells):
                 rows.append([s.experiment.name, name, *cells])
+    if not rows:
+        return
     display.table(
         "Results",
         ("experiment", "variant", "compiled (sm_90)", "verified and counted", "measured"),
