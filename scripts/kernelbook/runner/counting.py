@@ -91,9 +91,11 @@ def count_kernel(
     def launch(kernel: Kernel, shape: Shape, arrays: Arrays) -> None:
         grid, block, dynamic = launch_of(kernel, shape, target)
         arguments = [_argument(kernel, name, shape, arrays) for name in kernel.args]
-        runs.append(
-            ptx.run(module, kernel.entry, grid, block, arguments, shared=dynamic, variables=state)
-        )
+        done = ptx.run(
+            module, kernel.entry, grid, block, arguments,
+            shared=dynamic, names=kernel.args, variables=state,
+        )  # fmt: skip
+        runs.append(done)
 
     verifications: list[Verification] = []
     counted: ptx.Run | None = None

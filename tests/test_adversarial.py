@@ -1,0 +1,325 @@
+"""Kernels that cheat: on the emulator, and in the real session on a fake card or a real one.
+
+A kernel here is wrong in one way only, and each must fail for that reason.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fakes.gpu import FakeBackend, Work
+from kernelbook.compiler import Compiled
+from kernelbook.devices import sheets
+from kernelbook.experiment import (
+    Arrays,
+    Buffer,
+    Experiment,
+    Kernel,
+    Library,
+    Shape,
+    Target,
+    Text,
+    Tolerance,
+)
+from kernelbook.gpu.backend import Backend, Launch, Routine
+from kernelbook.records import Record, Result
+from kernelbook.runner.counting import count_kernel
+from kernelbook.runner.request import Request, Teller
+from kernelbook.runner.session import Session
+from kernelbook.verify import TIMING_SEED_OFFSET, make_inputs
+
+FOLDER = Path(__file__).resolve().parent / "adversarial"
+SEED = 1
+H200 = sheets().device("nvidia-h200")
+
+
+def cheat(name: str, macros: Mapping[str, str] | None = None) -> Kernel:
+    return Kernel(
+        name=name, source="cheats.cu", entry=name.split(":")[0], args=("x", "y", "m", "n"),
+        grid=lambda s, t: (1, 1, 1), block=lambda s, t: (256, 1, 1), title=Text("", ""),
+        macros=macros or {},
+    )  # fmt: skip
+
+
+def experiment(*variants: Kernel | Library, **changes: Any) -> Experiment:
+    """y = 2 x on an m x n matrix, exactly."""
+    dims = lambda s: (s["m"], s["n"])  # noqa: E731
+    whole = Experiment(
+        name="doubling", title=Text("", ""), shape={"m": 64, "n": 64},
+        emulator_shape={"m": 8, "n": 64}, ragged=({"m": 1, "n": 1}, {"m": 3, "n": 33}),
+        buffers=(Buffer("x", "in", dims), Buffer("y", "out", dims)),
+        reference=lambda xp, inputs, shape: {"y": inputs["x"].astype(xp.float64) * 2},
+        flops=lambda s: s["m"] * s["n"], tolerance=Tolerance(relative=0.0, absolute=1e-30),
+        variants=variants, seed=SEED, chapter="01_cheats", folder=FOLDER,
+    )  # fmt: skip
+    return replace(whole, **changes)
+
+
+def first_input(seed: int) -> str:
+    """Bits of the first element of x at a seed, as a C literal; they do not depend on the size."""
+    x = make_inputs(np, experiment(), {"m": 1, "n": 1}, seed)["x"]
+    return hex(int(x.view(np.uint32)[0, 0]))
+
+
+# Name (what stands after the colon is a variant of the same entry) -> what must be said of it.
+CHEATS = {
+    "writes_nothing": "elements are wrong; first y[0, 0] is NaN",
+    "writes_zeros": "is 0, should be",
+    "writes_nan": "elements are wrong; first y[0, 0] is NaN",
+    "past_the_end": "writes 4 bytes at y[512], of an array of 512 elements",
+    "wrong_last_row": "elements are wrong; first y[7, 0]",
+    "ragged_only": "1 of 1 elements are wrong",
+    "changes_input": "changes its input x",
+    "first_call_only": "wrong",
+    "every_other_call": "wrong",
+    "remembers": "launch 2: ",
+    "previous_result": "launch 2: ",
+    "one_seed:verified": "launch 2: ",
+    "one_seed:timed": "elements are wrong; first y[0, 0] is NaN",
+    "races": "tile",
+    "reads_past_the_end": "out of bounds: ",
+}
+
+
+def kernel(name: str) -> Kernel:
+    if name == "one_seed:verified":
+        return cheat(name, {"SEEN": first_input(SEED)})
+    if name == "one_seed:timed":
+        return cheat(name, {"SEEN": first_input(SEED + TIMING_SEED_OFFSET)})
+    return cheat(name)
+
+
+# ---- on the emulator -----------------------------------------------------------------------
+
+
+def emulated(name: str, cache: Path) -> Result:
+    return count_kernel(experiment(), kernel(name), cache, H200.target, H200.arch.name)
+
+
+def test_the_one_that_does_not_cheat_passes(compile_cache: Path) -> None:
+    found = emulated("right", compile_cache)
+    assert (found.status, found.reason) == ("ok", "")
+
+
+@pytest.mark.parametrize("name", sorted(CHEATS))
+def test_every_cheat_fails_on_the_emulator(name: str, compile_cache: Path) -> None:
+    found = emulated(name, compile_cache)
+    assert found.status == "failed"
+    assert CHEATS[name] in found.reason
+
+
+# ---- in the real session -------------------------------------------------------------------
+
+
+def session(backend: Backend, whole: Experiment, cache: Path) -> Record:
+    """What a measuring child makes of the experiment, in this process."""
+    names = tuple(v.name for v in whole.variants)
+    request = Request(str(FOLDER.parents[1]), whole.name, names, 0, True, str(cache), "")
+    return Session(whole, request, backend, Teller(io.StringIO())).run()
+
+
+Body = Callable[[Arrays], None]
+
+
+def double(arrays: Arrays) -> None:
+    np.multiply(arrays["x"], np.float32(2), out=arrays["y"])
+
+
+class Cheats:
+    """What the kernels of cheats.cu do, in NumPy; state lasts as long as the object."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.answers: dict[int, Any] = {}
+
+    def body(self, name: str) -> Body:
+        found: Body = getattr(self, name.split(":")[0])
+        if name.startswith("one_seed"):
+            seen = kernel(name).macros["SEEN"]
+            return lambda arrays: self.one_seed(arrays, int(str(seen), 16))
+        return found
+
+    def right(self, arrays: Arrays) -> None:
+        double(arrays)
+
+    def writes_nothing(self, arrays: Arrays) -> None:
+        pass
+
+    def writes_zeros(self, arrays: Arrays) -> None:
+        arrays["y"].fill(0.0)
+
+    def writes_nan(self, arrays: Arrays) -> None:
+        arrays["y"].fill(np.nan)
+
+    def past_the_end(self, arrays: Arrays) -> None:
+        double(arrays)
+        slab = arrays["y"].base
+        while slab.base is not None:
+            slab = slab.base
+        at = arrays["y"].ctypes.data - slab.ctypes.data + arrays["y"].nbytes
+        slab[at] = 0
+
+    def wrong_last_row(self, arrays: Arrays) -> None:
+        double(arrays)
+        arrays["y"][-1] *= np.float32(1.5)
+
+    def ragged_only(self, arrays: Arrays) -> None:
+        whole = arrays["x"].size // 4 * 4
+        arrays["y"].reshape(-1)[:whole] = arrays["x"].reshape(-1)[:whole] * 2
+
+    def changes_input(self, arrays: Arrays) -> None:
+        double(arrays)
+        arrays["x"] *= -1
+
+    def first_call_only(self, arrays: Arrays) -> None:
+        self.calls += 1
+        if self.calls == 1:
+            double(arrays)
+
+    def every_other_call(self, arrays: Arrays) -> None:
+        self.calls += 1
+        if self.calls % 2:
+            double(arrays)
+
+    def remembers(self, arrays: Arrays) -> None:
+        answer = self.answers.setdefault(arrays["x"].size, arrays["x"] * 2)
+        np.copyto(arrays["y"], answer)
+
+    def previous_result(self, arrays: Arrays) -> None:
+        now = arrays["x"] * 2
+        np.copyto(arrays["y"], self.answers.get(now.size, now))
+        self.answers[now.size] = now
+
+    def one_seed(self, arrays: Arrays, seen: int) -> None:
+        if int(arrays["x"].view(np.uint32)[0, 0]) == seen:
+            double(arrays)
+
+
+class CheatingCard(FakeBackend):
+    """Runs `Cheats`, 50 µs a launch; its library routine hides work on another stream.
+
+    ``hidden``: "late" work is done after whoever waits has stopped waiting, "early" work before
+    anybody looks; both seem to take no time.
+    """
+
+    hidden = "late"
+
+    def bind(
+        self,
+        experiment: Experiment,
+        kernel: Kernel,
+        compiled: Compiled,
+        shape: Shape,
+        target: Target,
+    ) -> Callable[[Arrays], Launch]:
+        state = self.__dict__.setdefault(f"state {kernel.name}", Cheats())
+        body = state.body(kernel.name)
+        return lambda arrays: Work(lambda: body(arrays), 50.0)
+
+    def routine(
+        self, library: Library, experiment: Experiment, shape: Shape, arrays: Arrays
+    ) -> Routine:
+        if self.hidden == "early":
+            return Routine(Work(lambda: double(arrays), 0.01))
+        return Routine(Work(lambda: None, 0.01))
+
+
+ON_A_CARD = [name for name in sorted(CHEATS) if name not in ("races", "reads_past_the_end")]
+# Only by what happens after the timing: everything before is right.
+AFTERWARDS = {
+    "one_seed:verified": "wrong after timing",
+    "remembers": "wrong after timing",
+    "previous_result": "wrong on fresh inputs",
+}
+
+
+@pytest.fixture(scope="module")
+def fake_record(compile_cache: Path) -> Record:
+    whole = experiment(*(kernel(name) for name in ("right", *ON_A_CARD)))
+    return session(CheatingCard(0), whole, compile_cache)
+
+
+def test_the_one_that_does_not_cheat_is_measured(fake_record: Record) -> None:
+    right = fake_record.result("right")
+    assert right is not None
+    assert right.status == "ok", right.reason
+    assert len(right.timings) == 2
+
+
+@pytest.mark.parametrize("name", ON_A_CARD)
+def test_every_cheat_fails_in_the_session(fake_record: Record, name: str) -> None:
+    row = fake_record.result(name)
+    assert row is not None
+    assert row.status == "failed"
+    assert row.timings == ()
+    if name in AFTERWARDS:
+        assert row.reason.startswith(AFTERWARDS[name])
+    else:
+        assert row.reason.startswith("wrong at ")
+
+
+@pytest.mark.parametrize(
+    ("hidden", "reason"), [("late", "elements are wrong"), ("early", "is under the floor")]
+)
+def test_work_hidden_on_another_stream_fails(
+    hidden: str, reason: str, compile_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(CheatingCard, "hidden", hidden)
+    hiding = Library("hiding", "hiding", Text("", ""))
+    record = session(CheatingCard(0), experiment(hiding), compile_cache)
+    assert record.results[0].status == "failed"
+    assert reason in record.results[0].reason
+
+
+# ---- on a real card ------------------------------------------------------------------------
+
+
+@pytest.mark.gpu
+class TestOnACard:
+    """The same kernels, for real; shapes are larger, so that hiding work would pay."""
+
+    @pytest.fixture(scope="class")
+    def real(self, compile_cache: Path) -> Record:
+        from kernelbook.gpu.cupy_backend import CupyBackend
+
+        whole = experiment(*(kernel(name) for name in ("right", *ON_A_CARD)))
+        return session(CupyBackend(0), whole, compile_cache)
+
+    def test_the_one_that_does_not_cheat_is_measured(self, real: Record) -> None:
+        right = real.result("right")
+        assert right is not None
+        assert right.status == "ok", right.reason
+
+    @pytest.mark.parametrize("name", ON_A_CARD)
+    def test_every_cheat_fails(self, real: Record, name: str) -> None:
+        row = real.result(name)
+        assert row is not None
+        assert row.status == "failed", name
+        assert row.timings == ()
+
+    def test_work_hidden_on_another_stream_fails(self, compile_cache: Path) -> None:
+        from kernelbook.gpu.cupy_backend import CupyBackend
+
+        class Hiding(CupyBackend):
+            def routine(
+                self, library: Library, experiment: Experiment, shape: Shape, arrays: Arrays
+            ) -> Routine:
+                aside = self.xp.cuda.Stream(non_blocking=True)
+
+                def launch() -> None:
+                    with aside:
+                        self.xp.multiply(arrays["x"], np.float32(2), out=arrays["y"])
+
+                return Routine(launch)
+
+        hiding = Library("hiding", "hiding", Text("", ""))
+        whole = experiment(hiding, shape={"m": 1 << 13, "n": 1 << 13})
+        record = session(Hiding(0), whole, compile_cache)
+        assert record.results[0].status == "failed"
