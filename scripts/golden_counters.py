@@ -19,9 +19,8 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,7 @@ from kernelbook.devices import sheets
 from kernelbook.errors import DeviceError, KernelbookError
 from kernelbook.experiment import Experiment, Kernel
 from kernelbook.profiler import ProfiledLaunch, find_ncu, ncu_version, profile
-from kernelbook.report.counters import COUNTERS, EXECUTED, Comparison, render
+from kernelbook.report.counters import COUNTERS, EXECUTED, Comparison, pages, save
 from kernelbook.resources import compile_kernel
 from kernelbook.staleness import kernel_key, launch_of
 from kernelbook.verify import make_inputs
@@ -205,12 +204,17 @@ def take(only: Sequence[str]) -> dict[str, list[Comparison]]:
                     ncu=ncu_version(),
                     ptx_hash=compiled[name].ptx_hash,
                     counted=counts,
-                    profiled=launch.values,
-                    executed=launch.parts.get(EXECUTED, {}),
+                    profiled=_whole(launch.values),
+                    executed=_whole(launch.parts.get(EXECUTED, {})),
                     code=machine_code(compiled[name], kernel.entry),
                 )
             )
     return out
+
+
+def _whole(values: Mapping[str, float]) -> dict[str, float]:
+    """The same numbers, whole ones as integers."""
+    return {name: int(v) if v == int(v) else v for name, v in values.items()}
 
 
 def main() -> None:
@@ -226,10 +230,10 @@ def main() -> None:
         return
     if not arguments.render:
         for chapter, comparisons in take(arguments.only).items():
-            text = json.dumps([asdict(c) for c in comparisons], indent=1, sort_keys=True)
-            write_atomically(arguments.out / "data" / "counters" / f"{chapter}.json", text + "\n")
-            print(f"{chapter}: {len(comparisons)} kernels")
-    render(arguments.out)
+            path = save(arguments.out, chapter, comparisons)
+            print(f"{len(comparisons)} kernels -> {path}")
+    for name, text in pages(arguments.out).items():
+        write_atomically(arguments.out / name, text)
 
 
 if __name__ == "__main__":

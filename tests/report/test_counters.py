@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kernelbook.errors import RecordError
-from kernelbook.report.counters import COUNTERS, EXECUTED, Comparison, load, page, pairs, render
+from kernelbook.report.counters import (
+    COUNTERS,
+    EXECUTED,
+    Comparison,
+    load,
+    page,
+    pages,
+    pairs,
+    save,
+)
 
 EQUAL = Comparison(
     experiment="gemm",
@@ -94,17 +102,15 @@ def test_passes_repeated_under_contention_are_told_from_wrong_counts() -> None:
     assert "| 64 | 65 | counted by instruction it is equal;" in page([noisy], "en")
 
 
-def test_rendering_is_a_function_of_the_data(tmp_path: Path) -> None:
-    folder = tmp_path / "data" / "counters"
-    folder.mkdir(parents=True)
-    (folder / "01_basics.json").write_text(json.dumps([asdict(EQUAL), asdict(MERGED)]))
+def test_comparisons_come_back_as_they_were_saved(tmp_path: Path) -> None:
+    save(tmp_path, "01_basics", [EQUAL, MERGED])
     assert load(tmp_path) == (EQUAL, MERGED)
-    assert {p.name for p in render(tmp_path)} == {"counters.md", "counters.en.md"}
-    assert render(tmp_path) == []
+    assert set(pages(tmp_path)) == {"counters.md", "counters.en.md"}
 
 
 def test_without_data_the_page_says_so(tmp_path: Path) -> None:
     assert load(tmp_path) == ()
+    assert pages(tmp_path) == {}
     assert "No comparison" in page((), "en")
 
 
@@ -126,6 +132,8 @@ def test_what_has_been_taken_keeps_its_promise(root: Path) -> None:
     comparisons = load(root / "results")
     if not comparisons:
         pytest.skip("no comparison yet: scripts/golden_counters.py takes them on a GPU")
+    for name, text in pages(root / "results").items():
+        assert (root / "results" / name).read_text(encoding="utf-8") == text
     wrong = [
         (p.comparison.variant, p.counter.name, p.emulator, p.gpu)
         for c in comparisons

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +142,14 @@ class Pair:
     @property
     def equal(self) -> bool:
         return self.emulator == self.gpu
+
+
+def save(results: Path, chapter: str, comparisons: Sequence[Comparison]) -> Path:
+    """Write a chapter's comparisons, one a line; raises RecordError where that is not possible."""
+    path = results / "data" / "counters" / f"{chapter}.json"
+    rows = ",\n".join(json.dumps(asdict(c), sort_keys=True) for c in comparisons)
+    write_atomically(path, f"[\n{rows}\n]\n")
+    return path
 
 
 def load(results: Path) -> tuple[Comparison, ...]:
@@ -280,15 +288,15 @@ def page(comparisons: Sequence[Comparison], language: str) -> str:
     return "\n".join(lines)
 
 
-def render(results: Path) -> list[Path]:
-    """Write the page in both languages; returns the files whose content changed."""
+def pages(results: Path) -> dict[str, str]:
+    """The page in both languages by its path under results/; {} while nothing has been taken."""
     comparisons = load(results)
-    changed = []
-    for language, name in (("zh", "counters.md"), ("en", "counters.en.md")):
-        path = results / name
-        if write_atomically(path, page(comparisons, language)):
-            changed.append(path)
-    return changed
+    if not comparisons:
+        return {}
+    return {
+        "counters.md": page(comparisons, "zh"),
+        "counters.en.md": page(comparisons, "en"),
+    }
 
 
 def _summary(every: Iterable[Pair], language: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Everything that is generated under results/, written from the records in it.
 
     results/CHAPTER.md  CHAPTER.en.md  summary.csv  charts/NAME.LANGUAGE.svg    published records
+    counters.md  counters.en.md                         the emulator beside a GPU's own counters
     results/local/…     the same names                                          with a reader's own
 
 What is rendered depends on the records and the tree alone: rendering twice changes nothing.
@@ -17,6 +18,7 @@ from .. import codec
 from ..catalog import Catalog
 from ..devices import Sheets
 from ..errors import RecordError
+from . import counters
 from .book import Book
 from .charts import LANGUAGES, chart_svg
 from .pages import page
@@ -47,6 +49,7 @@ def render(
     anything is written, or an unwritable folder.
     """
     wanted = contents(Book.load(results, catalog, sheets), charts=charts)
+    wanted |= counters.pages(results)
     written: list[Path] = []
     unchanged: list[Path] = []
     for name, text in wanted.items():
