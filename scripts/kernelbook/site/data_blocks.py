@@ -148,7 +148,7 @@ class ChartBlock(BookBlock):
         except KernelbookError as error:
             self.page.note(self.error(error))
             return
-        holder = ET.Element("div", {"class": "kb-figure__drawing"})
+        holder = ET.Element("div", {"class": "kb-figure__drawing", "tabindex": "0"})
         holder.text = AtomicString(self.page.md.htmlStash.store(html))
         block.insert(0, holder)
 

@@ -43,7 +43,7 @@ def table_html(table: Table, page: PageState, *, graded: bool = True) -> str:
         return empty_html(page.language)
     language = page.language
     heads = "".join(
-        f'<th scope="col"{_aligned(h.numeric)}>{escape(h.title.of(language))}'
+        f'<th scope="col"{_aligned(h.numeric)}>{_heading(h.title.of(language))}'
         + (f"<small>{escape(h.unit)}</small>" if h.unit else "")
         + "</th>"
         for h in table.header
@@ -63,6 +63,11 @@ def table_html(table: Table, page: PageState, *, graded: bool = True) -> str:
 def empty_html(language: str) -> str:
     """What stands where a table or chart has no records yet."""
     return f'<div class="kb-empty">{escape(_EMPTY.of(language))}</div>'
+
+
+def _heading(title: str) -> str:
+    # A long name of a variant may be broken where it has joints.
+    return escape(title).replace("_", "_<wbr>")
 
 
 def _aligned(numeric: bool) -> str:
