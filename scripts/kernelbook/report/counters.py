@@ -217,7 +217,7 @@ def reason(pair: Pair) -> Text:
         return _SPILLED if gpu > pair.emulator else _IN_REGISTERS
     if name == "global_atomic_requests" and gpu < pair.emulator:
         return _AGGREGATED
-    return _UNEXPLAINED
+    return UNEXPLAINED
 
 
 def _wide(code: Mapping[str, float], opcode: str) -> bool:
@@ -235,7 +235,7 @@ _CONTRACTED = Text("ptxas 把乘法和加法收缩为 FFMA", "ptxas contracted m
 _SPILLED = Text("ptxas 把寄存器溢出到局部内存", "ptxas spilled registers to local memory")
 _IN_REGISTERS = Text("ptxas 把局部数组放进寄存器", "ptxas kept the local array in registers")
 _AGGREGATED = Text("同地址原子操作按 warp 聚合", "atomics to one address aggregated by warp")
-_UNEXPLAINED = Text("见 SASS", "see the SASS")
+UNEXPLAINED = Text("见 SASS", "see the SASS")
 
 _WORDS = {
     "title": Text("计数器：模拟器与 GPU 对照", "Counters: the emulator beside the GPU"),
