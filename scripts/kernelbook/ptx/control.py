@@ -12,7 +12,7 @@ from .barriers import Reduction
 from .events import WARP
 from .lanes import Lanes, pack_warps
 from .module import Immediate, Instruction, Negated, Operand, Register
-from .state import Source, bad_operand
+from .state import Source, bad_operand, refuse
 from .warps import WARP_STEPS, member_operand
 
 if TYPE_CHECKING:
@@ -138,8 +138,6 @@ def _trap(machine: Machine, instruction: Instruction, what: str) -> Control:
 
 def _call(machine: Machine, instruction: Instruction) -> Control:
     """Calls are refused when loaded, except of functions that only report a failure."""
-    from .program import refuse
-
     for name in ("vprintf", "__assertfail"):
         if name in instruction.text:
             return _trap(machine, instruction, f"called {name}, which is not executed")
@@ -157,25 +155,16 @@ def _barrier(machine: Machine, instruction: Instruction) -> Control:
     """``bar`` and ``barrier``: .sync, .arrive and .red, with a name and a thread count."""
     state = machine.state
     arrive = instruction.has("arrive")
+    reduction, vote = None, None
     operands = list(instruction.operands)
-    reduction: Reduction | None = None
-    vote: Source | None = None
     if instruction.has("red"):
-        operation = next(m for m in ("popc", "and", "or", "sync") if instruction.has(m))
-        if len(operands) < 3 or operation == "sync":
-            raise bad_operand(instruction, "takes a result, a barrier and a predicate")
-        kind = "u4" if operation == "popc" else "?"
-        reduction = Reduction(operation, state.destination(operands.pop(0), kind, instruction))
-        last = operands.pop()
-        if not isinstance(last, Register | Negated):
-            raise bad_operand(instruction, "needs a predicate")
-        vote = state.source(last, "?", instruction)
+        reduction, vote = _reduction(machine, instruction)
+        operands = operands[1:-1]
     elif not (arrive or instruction.has("sync")):
         raise bad_operand(instruction, "is neither .sync, .arrive nor .red")
     name: Operand = operands[0] if operands else Immediate(0, 0, "int")
     names = state.source(name, "u4", instruction)
     counts = state.source(operands[1], "u4", instruction) if len(operands) > 1 else None
-
     whole_block = counts is None and vote is None and not arrive
 
     def barrier(lanes: Lanes, pc: int) -> int | None:
@@ -206,6 +195,17 @@ def _barrier(machine: Machine, instruction: Instruction) -> Control:
         return None
 
     return barrier
+
+
+def _reduction(machine: Machine, instruction: Instruction) -> tuple[Reduction, Source]:
+    """The result and the predicate of ``barrier.red d, name{, count}, predicate``."""
+    state, operands = machine.state, instruction.operands
+    operation = next((m for m in ("popc", "and", "or") if instruction.has(m)), "")
+    if len(operands) < 3 or not operation or not isinstance(operands[-1], Register | Negated):
+        raise bad_operand(instruction, "takes a result, a barrier and a predicate")
+    kind = "u4" if operation == "popc" else "?"
+    target = state.destination(operands[0], kind, instruction)
+    return Reduction(operation, target), state.source(operands[-1], "?", instruction)
 
 
 def _uniform(values: Array, lanes: Lanes) -> int | None:
@@ -287,8 +287,6 @@ def _warp_exchange(machine: Machine, instruction: Instruction) -> Control:
     state, scheduler = machine.state, machine.scheduler
     step = WARP_STEPS[instruction.opcode](state, instruction)
     if instruction.opcode != "activemask" and not instruction.has("sync"):
-        from .program import refuse
-
         raise refuse(machine.setup.module, instruction, " without .sync")
     members = None if instruction.opcode == "activemask" else _members(machine, instruction)
 

@@ -10,8 +10,9 @@ from ..errors import PtxError
 from .barriers import Barriers
 from .copies import AsyncCopies
 from .events import WARP
-from .lanes import MINIMUM_COST, Lanes
+from .lanes import Lanes
 from .module import Instruction
+from .program import Program, compile_program
 from .scheduler import Scheduler
 from .state import Setup, State
 
@@ -27,8 +28,6 @@ class Machine:
     """
 
     def __init__(self, setup: Setup, blocks: int, budget: Budget) -> None:
-        from .program import compile_program
-
         self.setup = setup
         self.state = State(setup, blocks)
         self.scheduler = Scheduler(self.state)
@@ -36,7 +35,7 @@ class Machine:
         self.copies = AsyncCopies(self.state)
         self.budget = budget
         self.waiting: dict[int, np.ndarray] = {}  # pc: lanes waiting for their warp to come
-        self.program = compile_program(self)
+        self.program: Program = compile_program(self)
 
     def run(self, first_block: int) -> None:
         """Execute the batch that starts at a linear block id."""
@@ -168,6 +167,3 @@ def _ranges(numbers: list[int]) -> str:
             start = number
         previous = number
     return ", ".join(parts)
-
-
-__all__ = ["MINIMUM_COST", "Budget", "Machine"]

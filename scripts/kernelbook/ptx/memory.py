@@ -9,7 +9,6 @@ are windows: one per block and one per lane. Generic addresses place the shared 
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,14 +23,6 @@ LOCAL_WINDOW = 1 << 45
 _FIRST = 1 << 16  # addresses below are null pointers with an offset
 _GAP = 1 << 20
 ALIGNMENT = 256
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Why an access is refused: ``kind`` and what it missed."""
-
-    kind: str  # "out of bounds", "misaligned", "read-only"
-    where: str
 
 
 class Arena:

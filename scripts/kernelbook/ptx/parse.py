@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ..errors import PtxError
 from .declarations import parse_parameters, parse_variable
 from .lexer import Token, tokenize
-from .module import Kernel, Module, Param, Variable
+from .module import Kernel, Module, Variable
 from .statements import BodyParser
 from .stream import Stream
 
@@ -150,6 +149,3 @@ class _ModuleParser:
                 raise stream.error("the text ends inside a function declaration")
         if not stream.accept(";"):
             stream.skip_braces()
-
-
-__all__ = ["Param", "PtxError", "parse"]

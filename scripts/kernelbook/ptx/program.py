@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..errors import UnsupportedPtx
 from .alu_steps import Step, alu_step, move_step
 from .atomics import atomic_step
 from .control import build_control
@@ -16,8 +15,8 @@ from .isa.alu import Alu
 from .lanes import Lanes
 from .memory import LOCAL_WINDOW, SHARED_WINDOW
 from .memory_steps import MemoryStep, address_step, load_step, nothing_step, store_step
-from .module import Instruction, Module
-from .state import State, bad_operand, place
+from .module import Instruction
+from .state import State, bad_operand, refuse
 
 if TYPE_CHECKING:
     from .machine import Control, Machine
@@ -46,18 +45,6 @@ class Program:
 
     def instruction(self, pc: int) -> Instruction:
         return self.instructions[min(pc, len(self.instructions) - 1)]
-
-
-def refuse(module: Module, instruction: Instruction, why: str = "") -> UnsupportedPtx:
-    """The refusal of an instruction by name."""
-    error = place(
-        module,
-        instruction,
-        f"the emulator does not execute {instruction.name}{why}",
-        UnsupportedPtx,
-    )
-    assert isinstance(error, UnsupportedPtx)
-    return error
 
 
 def _impossible(lanes: Lanes) -> None:

@@ -297,3 +297,9 @@ def place(
     if file and instruction.line:
         return kind(sentence, file=file, line=instruction.line)
     return kind(sentence)
+
+
+def refuse(module: Module, instruction: Instruction, why: str = "") -> PtxError:
+    """The refusal of an instruction by name."""
+    what = f"the emulator does not execute {instruction.name}{why}"
+    return place(module, instruction, what, UnsupportedPtx)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from ..module import TYPE_BYTES, Immediate, Instruction
@@ -287,8 +284,6 @@ def _sign_extend(instruction: Instruction) -> Alu | None:
 
     return Alu(("u4", "u4"), ("u4",), function)
 
-
-Function = Callable[..., Any]
 
 BUILDERS: dict[str, Builder] = {
     "and": _bitwise(np.bitwise_and, 2),
