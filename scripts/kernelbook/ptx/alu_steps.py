@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from .isa.alu import DTYPES, Alu
 from .lanes import Lanes
 from .module import TYPE_BYTES, Instruction, Operand, Pair, Vector
-from .state import Destination, Source, State, bad_operand
+from .state import Destination, Source, State, bad_operand, refuse
 
 Array = NDArray[Any]
 Step = Callable[[Lanes], None]
@@ -134,7 +134,7 @@ def move_step(state: State, instruction: Instruction) -> Step:
     to, source = instruction.operands
     kind = instruction.type
     if kind == "b128":
-        raise bad_operand(instruction, "128-bit moves are not supported")
+        raise refuse(state.setup.module, instruction)
     dtype = DTYPES[kind]
     if isinstance(source, Vector):
         return _pack_step(state, instruction, to, source)

@@ -20,7 +20,7 @@ from .isa.alu import DTYPES
 from .lanes import Lanes
 from .memory_steps import MemoryStep
 from .module import TYPE_BYTES, Instruction, Sink, Vector
-from .state import Source, State, bad_operand
+from .state import Source, State, bad_operand, refuse
 
 Array = NDArray[Any]
 Update = Callable[..., Array]
@@ -103,12 +103,14 @@ def atomic_step(state: State, instruction: Instruction) -> MemoryStep:
     """The step of ``atom`` (which returns the old value) or ``red`` (which does not)."""
     returns = instruction.opcode == "atom"
     operands = list(instruction.operands)
-    if len(operands) < (3 if returns else 2) or any(isinstance(o, Vector) for o in operands):
-        raise state.error(instruction, "this form of atomic is not supported")
+    if len(operands) < (3 if returns else 2):
+        raise bad_operand(instruction, "operands are missing")
+    if any(isinstance(o, Vector) for o in operands):
+        raise refuse(state.setup.module, instruction)
     result = operands.pop(0) if returns else Sink()
     found = _update(instruction, instruction.space != "shared")
     if found is None:
-        raise bad_operand(instruction, "unknown atomic operation or type")
+        raise refuse(state.setup.module, instruction)
     update, ufunc, dtype = found
     size = TYPE_BYTES[instruction.type]
     target = state.destination(flatten(result)[0], f"u{size}", instruction)

@@ -13,7 +13,7 @@ from .alu_steps import copy_step
 from .isa.alu import DTYPES
 from .lanes import Lanes
 from .module import TYPE_BYTES, Address, Instruction, Operand, Symbol, Vector
-from .state import Destination, Source, State, bad_operand
+from .state import Destination, Source, State, bad_operand, refuse
 
 Array = NDArray[Any]
 # A memory step also gets the lanes that reached it, guarded or not, to tell the observers.
@@ -39,16 +39,15 @@ def _elements(instruction: Instruction, operand: Operand) -> tuple[Operand, ...]
     return found
 
 
-def _memory_type(instruction: Instruction) -> str:
-    kind = instruction.type
-    if not instruction.element_bytes or instruction.element_bytes > 8:
-        raise bad_operand(instruction, f"cannot access type {kind or '(none)'}")
-    return kind
+def _memory_type(state: State, instruction: Instruction) -> str:
+    if instruction.element_bytes not in (1, 2, 4, 8):
+        raise refuse(state.setup.module, instruction)
+    return instruction.type
 
 
 def load_step(state: State, instruction: Instruction) -> MemoryStep:
     """``ld``: gather elements of one window into registers."""
-    kind = _memory_type(instruction)
+    kind = _memory_type(state, instruction)
     if len(instruction.operands) < 2:
         raise bad_operand(instruction, "takes a result and an address")
     size = TYPE_BYTES[kind]
@@ -156,7 +155,7 @@ def _reader(
 
 def store_step(state: State, instruction: Instruction) -> MemoryStep:
     """``st``: scatter registers into elements of one window; the highest lane wins a collision."""
-    kind = _memory_type(instruction)
+    kind = _memory_type(state, instruction)
     if len(instruction.operands) < 2:
         raise bad_operand(instruction, "takes an address and a value")
     size = TYPE_BYTES[kind]

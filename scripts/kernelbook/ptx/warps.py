@@ -13,7 +13,7 @@ from .events import WARP
 from .isa.alu import DTYPES
 from .lanes import Lanes, pack_warps
 from .module import Instruction, Operand, Pair
-from .state import Source, State, bad_operand
+from .state import Source, State, bad_operand, refuse
 
 Array = NDArray[Any]
 _U32 = np.uint32
@@ -157,7 +157,7 @@ def reduce_step(state: State, instruction: Instruction) -> Step:
     }
     name = next((m for m in instruction.modifiers if m in operations), "")
     if not name or instruction.type not in ("u32", "s32", "b32"):
-        raise state.error(instruction, "this form of redux is not supported")
+        raise refuse(state.setup.module, instruction)
     dtype = np.dtype(DTYPES[instruction.type])
     ufunc, neutral_of = operations[name]
     neutral = dtype.type(neutral_of(dtype))
