@@ -397,6 +397,12 @@ def test_a_split_k_semaphore_without_a_fence_is_reported(
     assert all(f.count == 3 * 4 * 64 for f in found)
 
 
+def test_a_fence_within_the_block_does_not_order_blocks(launch: Launch) -> None:
+    fences = {"acquire": FENCE, "release": "__threadfence_block()"}
+    found = races(run_look_back(launch, with_fences(LOOK_BACK, **fences)))
+    assert [(f.array, f.count) for f in found] == [("argument 3", 29)]
+
+
 def test_acquire_and_release_need_no_further_fence(launch: Launch) -> None:
     source = """#include <cuda/atomic>
     extern "C" __global__ void k(int* data, int* flag, int* out) {

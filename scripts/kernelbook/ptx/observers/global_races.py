@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..events import WARP, Batch, Event, Launch
+from ..module import Instruction
 from .findings import Finding, FindingLog, element, place, verb
 from .global_shadow import (
     BLOCKS,
@@ -97,7 +98,7 @@ class GlobalRaceObserver:
             self._releases = Releases(self._shadow)
             kernel = batch.launch.kernel
             self._strong = tuple(is_strong(i) for i in kernel.instructions)
-            self._fences = tuple(i.opcode in ("fence", "membar") for i in kernel.instructions)
+            self._fences = tuple(_is_fence(i) for i in kernel.instructions)
         else:
             self._order.tick = self._tick
         self._known: dict[int, BlockKnowledge] = {}  # by linear block id
@@ -113,7 +114,7 @@ class GlobalRaceObserver:
             synced = self._order.on_event(event)
             if synced is not None:
                 self._spread(synced)
-            elif self._fences[event.instruction.pc] and not event.instruction.has("cta"):
+            elif self._fences[event.instruction.pc]:
                 self._fence(event)
 
     def on_barrier(self, batch: Batch, blocks: NDArray[np.int64], barrier: int) -> None:
@@ -327,3 +328,11 @@ class GlobalRaceObserver:
             return Finding("race", detail, what, first, second, hint=hint, array=array)
         what += " is shared between blocks in an order that the check cannot tell"
         return Finding("not-judged", detail, what, first, second, array=array)
+
+
+def _is_fence(instruction: Instruction) -> bool:
+    """Whether an instruction orders accesses between blocks: not ``__threadfence_block``, and not
+    the fences between a thread's ways to memory."""
+    return instruction.opcode in ("fence", "membar") and not any(
+        instruction.has(word) for word in ("cta", "proxy", "mbarrier_init")
+    )
