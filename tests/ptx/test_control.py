@@ -167,6 +167,16 @@ def test_endless_loop_is_given_up() -> None:
     with pytest.raises(PtxError, match="gave up after 1,000,000 lane-instructions") as error:
         go(source, "f", 1, 32, [np.zeros(1, np.int32)], budget=1_000_000)
     assert error.value.line == 1
+    assert "if it waits for another block" in str(error.value)
+
+
+def test_a_block_that_waits_for_a_later_batch_is_given_up_with_the_reason() -> None:
+    source = """extern "C" __global__ void f(volatile int* x) {
+        if (blockIdx.x == 0) { while (*x == 0) {} } else *x = 1;
+    }"""
+    go(source, "f", 2, 32, [np.zeros(1, np.int32)])
+    with pytest.raises(PtxError, match="1 of them finish before the next start"):
+        go(source, "f", 2, 32, [np.zeros(1, np.int32)], budget=1_000_000, batch_lanes=32)
 
 
 def test_grid_too_large_is_refused_before_work() -> None:

@@ -83,10 +83,15 @@ class Machine:
             budget.left = left - done * cost
 
     def _exhausted(self, pc: int) -> PtxError:
+        why = "an endless loop, or a budget too small"
+        if self.scheduler.polling:
+            why += (
+                "; if it waits for another block: blocks start in order, "
+                f"and {self.state.blocks} of them finish before the next start"
+            )
+        instruction = self.program.instruction(pc)
         return self.state.error(
-            self.program.instruction(pc),
-            f"gave up after {self.budget.total:,} lane-instructions: an endless loop, "
-            "or a budget too small",
+            instruction, f"gave up after {self.budget.total:,} lane-instructions: {why}"
         )
 
     # lanes that wait for each other

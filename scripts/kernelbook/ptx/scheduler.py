@@ -50,6 +50,11 @@ class Scheduler:
         self._progress = self.state.progress
         self.groups = {0: Lanes(self.state.exists, self.living)}
 
+    @property
+    def polling(self) -> bool:
+        """Whether the lanes that run have been seen to poll memory since they last got anywhere."""
+        return self._polls > 0 or self._fruitless > 0
+
     def make(self, mask: NDArray[np.bool_]) -> Lanes:
         return Lanes(mask, self.living)
 
