@@ -122,7 +122,8 @@ def count_kernel(
         lines=counted.counts.lines_dict(),
         findings=tuple(map(str, findings.values())),
     )
-    return _judge(kernel, row)
+    # What the checks could not judge is said in the row, but it is no fault.
+    return _judge(kernel, row, [str(f) for f in findings.values() if f.kind != "not-judged"])
 
 
 def device_state(module: ptx.Module) -> dict[str, Any]:
@@ -156,8 +157,8 @@ def by_line(findings: Sequence[ptx.Finding]) -> dict[object, ptx.Finding]:
     return merged
 
 
-def _judge(kernel: Kernel, row: Result) -> Result:
-    wrong = [v.reason for v in row.verifications if not v.passed] + [*row.findings]
+def _judge(kernel: Kernel, row: Result, faults: Sequence[str]) -> Result:
+    wrong = [*(v.reason for v in row.verifications if not v.passed), *faults]
     if kernel.counter_example:
         if wrong:
             return row
