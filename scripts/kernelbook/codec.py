@@ -22,6 +22,7 @@ from .errors import RecordError
 T = TypeVar("T")
 MAX_BYTES = 8 * 2**20  # the largest record of a long run is well under 1 MiB
 MAX_DEPTH = 24
+MAX_INTEGER = 2**63 - 1  # larger ones are no count, size or seed of ours
 
 
 def to_json(value: Any) -> str:
@@ -32,6 +33,8 @@ def to_json(value: Any) -> str:
 def from_file(cls: type[T], path: Path) -> T:
     """Read a dataclass from a JSON file; raises RecordError naming file and field."""
     try:
+        if path.exists() and not path.is_file():  # a pipe or device would be read for ever
+            raise RecordError("is not a file", file=path)
         if path.stat().st_size > MAX_BYTES:
             raise RecordError(f"is larger than {MAX_BYTES // 2**20} MiB, no record is", file=path)
         text = path.read_text(encoding="utf-8")
@@ -46,7 +49,11 @@ def from_text(cls: type[T], text: str, path: Path) -> T:
         raise RecordError(f"is nested more than {MAX_DEPTH} levels deep", file=path)
     try:
         data = json.loads(
-            text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_float=_finite
+            text,
+            object_pairs_hook=_unique,
+            parse_constant=_no_constant,
+            parse_float=_finite,
+            parse_int=_small,
         )
     except json.JSONDecodeError as error:
         raise RecordError(f"is not JSON: {error.msg}", file=path, line=error.lineno) from None
@@ -147,6 +154,13 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"holds {name}, which is no number of a record")
 
 
+def _small(text: str) -> int:
+    value = int(text) if len(text) <= 20 else MAX_INTEGER + 1
+    if abs(value) > MAX_INTEGER:
+        raise ValueError(f"holds {text[:20]}…, which is no number of a record")
+    return value
+
+
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
@@ -172,14 +186,23 @@ def _build(expected: Any, data: Any, path: Path, where: str) -> Any:
         if not isinstance(data, dict):
             raise _wrong(path, where, "an object", data)
         item = typing.get_args(expected)[1]
-        return {k: _build(item, v, path, f"{where}.{k}") for k, v in data.items()}
+        return {
+            _text(k, path, where): _build(item, v, path, f"{where}.{k}") for k, v in data.items()
+        }
     if dataclasses.is_dataclass(expected):
         return _build_dataclass(typing.cast(type, expected), data, path, where)
     if expected is float and isinstance(data, int) and not isinstance(data, bool):
         return float(data)
     if not isinstance(data, expected) or (isinstance(data, bool) and expected is not bool):
         raise _wrong(path, where, expected.__name__, data)
-    return data
+    return _text(data, path, where) if isinstance(data, str) else data
+
+
+def _text(text: str, path: Path, where: str) -> str:
+    """The text, unless it is half of a character, which no file can hold."""
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise _wrong(path, where, "text", text)
+    return text
 
 
 def _build_tuple(items: tuple[Any, ...], data: Any, path: Path, where: str) -> tuple[Any, ...]:

@@ -1,11 +1,17 @@
 """Do two runs differ? The rule, and which rows of two sets of records it is applied to.
 
-A run of a kernel is described by the interval of its samples from the smallest to the third
-quartile: noise on a GPU only ever adds time, so the low end is where the kernel itself is, and a
-few slow samples do not move the upper end. Two runs differ where these intervals are disjoint with
-a gap between them, in time and in clock cycles (time × the SM clock recorded with the series): a
-card that clocked lower is slower in time only, and that is not the kernel's doing. Whatever the
-evidence does not carry is ambiguous; nothing is forced into a verdict.
+A series of samples is described by the interval from the smallest to the third quartile: noise on
+a GPU mostly adds time, so the low end is where the kernel itself is, and a few slow samples do not
+move the upper end. Two runs differ
+
+- where these intervals are apart by more than a gap, or
+- where they overlap, but the samples of one still rank above those of the other made longer by
+  the gap (the rank test of Mann and Whitney). Some kernels have two speeds a few percent apart,
+  or now and then a fast sample: their intervals are wide, and would hide any change.
+
+Both in time and in clock cycles (time × the SM clock recorded with the series): a card that clocked
+lower is slower in time only, and that is not the kernel's doing. Whatever the evidence does not
+carry is ambiguous; nothing is forced into a verdict.
 
 Rows are compared only where they are the same measurement: same card, experiment, shape, type,
 seed, method and state of the caches. Anything else is refused by name.
@@ -13,13 +19,15 @@ seed, method and state of the caches. Anything else is refused by name.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import Literal
 
 from .errors import KernelbookError
 from .records import DeviceInfo, Record, Result, Timing
-from .sampling import statistics
+from .sampling import median, statistics
 
 Verdict = Literal["same", "faster", "slower", "ambiguous", "broken", "unpaired", "refused"]
 
@@ -40,16 +48,18 @@ class CompareError(KernelbookError):
 class Rule:
     """The constants of the rule; shares, not percent.
 
-    ``gap``: two intervals are further apart than this. Two runs of one kernel lie in different
+    ``gap``: what is apart by less is not called different. Two runs of one kernel lie in different
     places of memory, which moves whole series by a fraction of a percent: more than their own
-    samples show. ``same_center``: medians this close are not told apart. ``same_spread``: with
-    more noise than this (interquartile range over median) nothing is called the same.
-    ``least_samples``: the smallest of few samples says too little of the low end.
+    samples show. ``rank_z``: how many standard deviations the ranks lie above those of equal
+    series; 3 is one in 700. ``same_center``: medians this close are not told apart.
+    ``same_spread``: with more noise than this (interquartile range over median) nothing is called
+    the same. ``least_samples``: fewer say too little of the low end.
     """
 
-    gap: float = 0.01
+    gap: float = 0.0125
+    rank_z: float = 3.0
     same_center: float = 0.01
-    same_spread: float = 0.03
+    same_spread: float = 0.015
     least_samples: int = 20
 
 
@@ -58,15 +68,12 @@ RULE = Rule()
 
 @dataclass(frozen=True)
 class Interval:
-    """A series in one unit: smallest sample, median, third quartile, relative spread."""
+    """A series: smallest sample, median, third quartile; interquartile range over median."""
 
     low: float
     center: float
     high: float
     spread: float
-
-    def scaled(self, factor: float) -> Interval:
-        return Interval(self.low * factor, self.center * factor, self.high * factor, self.spread)
 
 
 def interval(samples: Sequence[float]) -> Interval:
@@ -75,15 +82,37 @@ def interval(samples: Sequence[float]) -> Interval:
     return Interval(found.minimum, found.median, found.q3, (found.q3 - found.q1) / found.median)
 
 
-def relation(before: Interval, after: Interval, rule: Rule = RULE) -> Verdict:
-    """What two intervals say in one unit: faster, slower, same or ambiguous."""
-    if after.low > before.high * (1 + rule.gap):
+def relation(before: Sequence[float], after: Sequence[float], rule: Rule = RULE) -> Verdict:
+    """What two series say in one unit: faster, slower, same or ambiguous."""
+    if _above(before, after, rule):
         return "slower"
-    if before.low > after.high * (1 + rule.gap):
+    if _above(after, before, rule):
         return "faster"
-    apart = abs(after.center - before.center) / min(after.center, before.center)
-    quiet = max(before.spread, after.spread) <= rule.same_spread
+    old, new = interval(before), interval(after)
+    apart = abs(new.center - old.center) / min(new.center, old.center)
+    quiet = max(old.spread, new.spread) <= rule.same_spread
     return "same" if quiet and apart <= rule.same_center else "ambiguous"
+
+
+def _above(low: Sequence[float], high: Sequence[float], rule: Rule) -> bool:
+    """Whether ``high`` is clearly above ``low`` made longer by the gap."""
+    raised = [sample * (1 + rule.gap) for sample in low]
+    if interval(high).low > interval(raised).high:
+        return True
+    return rank_z(raised, high) >= rule.rank_z
+
+
+def rank_z(first: Sequence[float], second: Sequence[float]) -> float:
+    """By how many standard deviations the second series ranks above the first (Mann and Whitney).
+
+    Equal samples share their rank. Their effect on the deviation is left out, which makes the
+    result smaller, never larger.
+    """
+    ordered = sorted((*first, *second))
+    rank_sum = sum((bisect_left(ordered, s) + bisect_right(ordered, s) + 1) / 2 for s in second)
+    n, m = len(first), len(second)
+    above = rank_sum - m * (m + 1) / 2  # pairs in which the second is larger
+    return (above - n * m / 2) / sqrt(n * m * (n + m + 1) / 12)
 
 
 @dataclass(frozen=True)
@@ -101,9 +130,9 @@ class Judgement:
 
 def judge(before: Timing, after: Timing, rule: Rule = RULE) -> Judgement:
     """Hold one series against an earlier one of the same measurement."""
-    old, new = interval(before.samples_us), interval(after.samples_us)
+    old, new = before.samples_us, after.samples_us
     in_time = relation(old, new, rule)
-    change = new.center / old.center - 1
+    change = median(new) / median(old) - 1
     fewest = min(len(before.samples_us), len(after.samples_us))
     if fewest < rule.least_samples:
         reason = f"{fewest} samples are fewer than {rule.least_samples}"
@@ -116,9 +145,10 @@ def judge(before: Timing, after: Timing, rule: Rule = RULE) -> Judgement:
             reason = f"{in_time} in time, but no clock is recorded"
             return Judgement("ambiguous", reason, change, None)
         return Judgement(in_time, _words(in_time, rule), change, None)
-    cycles = old.scaled(clocks[0]), new.scaled(clocks[1])  # MHz * µs
-    in_cycles = relation(*cycles, rule)
-    cycle_change = cycles[1].center / cycles[0].center - 1
+    old = tuple(sample * clocks[0] for sample in old)  # µs * MHz
+    new = tuple(sample * clocks[1] for sample in new)
+    in_cycles = relation(old, new, rule)
+    cycle_change = median(new) / median(old) - 1
     if in_time == in_cycles:
         return Judgement(in_time, _words(in_time, rule), change, cycle_change)
     reason = (
@@ -132,8 +162,8 @@ def _words(verdict: Verdict, rule: Rule) -> str:
     if verdict == "same":
         return f"medians within {rule.same_center:.0%}"
     if verdict == "ambiguous":
-        return "intervals neither apart nor alike enough"
-    return f"intervals apart by more than {rule.gap:.0%}"
+        return "neither apart nor alike enough"
+    return f"apart by more than {rule.gap:.2%}"
 
 
 # ---- rows of two runs ----------------------------------------------------------------------
@@ -262,7 +292,7 @@ def _result_rows(
             found = judge(before, after, rule)
             yield Row(
                 record.slug, record.experiment, name, cache, found.verdict, found.reason,
-                interval(before.samples_us).center, interval(after.samples_us).center,
+                median(before.samples_us), median(after.samples_us),
                 found.time_change, found.cycle_change,
             )  # fmt: skip
 

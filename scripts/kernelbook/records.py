@@ -24,8 +24,8 @@ SCHEMA = 1
 METHOD_VERSION = 1  # raise only when a measured number's meaning changes
 Evidence = Literal["compiled", "counted", "measured", "cited"]
 Status = Literal["ok", "failed", "skipped", "not built"]
-_SLUG = re.compile(r"^[a-z0-9][a-z0-9._-]{0,79}$")
-_NAME = re.compile(r"^[A-Za-z0-9][\w.-]{0,79}$")
+_SLUG = re.compile(r"[a-z0-9][a-z0-9._-]{0,79}")
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,79}")
 
 
 @dataclass(frozen=True)
@@ -176,18 +176,21 @@ class Record:
             raise RecordError(
                 f"has schema {self.schema}, this version reads schema {SCHEMA}",
             )
-        if not _NAME.match(self.experiment) or not _NAME.match(self.chapter):
+        if not _NAME.fullmatch(self.experiment) or not _NAME.fullmatch(self.chapter):
             raise RecordError("has an experiment or chapter name that is no name")
         if self.evidence == "measured" and self.device is None:
             raise RecordError("is measured but names no device")
         if self.evidence == "cited" and self.citation is None:
             raise RecordError("is cited but names no author")
-        if self.slug and not _SLUG.match(self.slug):
+        if self.slug and not _SLUG.fullmatch(self.slug):
             raise RecordError(f"has a device slug {self.slug[:40]!r} that is no slug")
+        if self.device is not None and min(self.device.sms, self.device.l2_bytes) <= 0:
+            raise RecordError("has a device without SMs or L2")
+        variants = [result.variant for result in self.results]
+        if len(set(variants)) != len(variants):
+            raise RecordError("has two rows of one variant")
         for result in self.results:
-            for timing in result.timings:
-                if timing.median_us <= 0 or min(timing.samples_us, default=1.0) <= 0:
-                    raise RecordError(f"{result.variant} has a time that is not positive")
+            _check_result(result)
 
     @property
     def slug(self) -> str:
@@ -195,6 +198,23 @@ class Record:
 
     def result(self, variant: str) -> Result | None:
         return next((r for r in self.results if r.variant == variant), None)
+
+
+def _check_result(result: Result) -> None:
+    """Raise RecordError for what no run can have given; whoever renders may divide by it."""
+    if min(result.flops, result.bytes_read, result.bytes_written) < 0:
+        raise RecordError(f"{result.variant} has a negative number of FLOP or bytes")
+    states = [timing.cache for timing in result.timings]
+    if len(set(states)) != len(states):
+        raise RecordError(f"{result.variant} has two series of one state of the caches")
+    for t in result.timings:
+        times = (t.median_us, t.q1_us, t.q3_us, t.min_us, t.ci_low_us, t.ci_high_us, *t.samples_us)
+        if min(times) <= 0:
+            raise RecordError(f"{result.variant} has a time that is not positive")
+        if not t.samples_us or not t.min_us <= t.q1_us <= t.median_us <= t.q3_us:
+            raise RecordError(f"{result.variant} has statistics that no samples can have")
+        if t.launches_per_sample < 1 or (t.sm_clock_mhz or 1) <= 0:
+            raise RecordError(f"{result.variant} has a count of launches or a clock below 1")
 
 
 @dataclass(frozen=True)

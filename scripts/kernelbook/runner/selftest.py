@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from .. import codec
-from ..compare import interval, relation
+from ..compare import relation
 from ..sampling import FULL, Series, WarmUp, median_interval, warm_up
 from .options import Options
 from .progress import Display
@@ -173,7 +173,7 @@ def _pairs(factor: float) -> Iterator[tuple[list[float], list[float]]]:
 
 
 def _verdicts(name: str, factor: float, right: Callable[[str], bool]) -> Check:
-    found = [relation(interval(a), interval(b)) for a, b in _pairs(factor)]
+    found = [relation(a, b) for a, b in _pairs(factor)]
     counts = {v: found.count(v) for v in sorted(set(found))}
     said = ", ".join(f"{n} {v}" for v, n in counts.items())
     figures = {str(v): float(n) for v, n in counts.items()}
