@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from pathlib import Path
 
 import pytest
@@ -23,8 +25,14 @@ def tiny(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def built_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """This repository's site, both languages, built once for all tests."""
-    dest = tmp_path_factory.mktemp("built") / "site"
-    outcome = build(site_project.ROOT, dest)
-    assert outcome.whole, "\n".join(outcome.said)
+    """This repository's site, both languages, built once for all tests of a run."""
+    # Workers of one run share the parent of their folders; the first one there builds.
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    dest = shared / "built-site"
+    with (shared / "built-site.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not dest.is_dir():
+            outcome = build(site_project.ROOT, dest)
+            assert outcome.whole, "\n".join(outcome.said)
     return dest

@@ -269,7 +269,7 @@ def test_a_tap_shows_it_and_a_second_tap_follows_the_link(browser: Any, origin: 
         number.tap()
         tip = number.locator(".kb-tip")
         assert tip.is_visible()
-        assert page.url.endswith(ARTICLE)
+        assert ARTICLE in page.url
         box = tip.bounding_box()
         assert box is not None
         assert box["x"] >= 0
