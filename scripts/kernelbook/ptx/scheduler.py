@@ -20,7 +20,10 @@ from .state import State
 
 Array = NDArray[Any]
 
-_POLLS_BEFORE_YIELD = 16
+# Polls of a group before it yields, and rounds in which everyone yielded in vain before lanes of a
+# warp take turns. A kernel that needed turns once (a lock within a warp) gets them sooner.
+_PATIENCE = 16
+_LEAST_PATIENCE = 2
 _FRUITLESS_ROUNDS = 2
 NEVER = 1 << 62
 
@@ -39,6 +42,7 @@ class Scheduler:
         self._fruitless = 0
         self._progress = 0
         self._furthest_first = False
+        self._patience = _PATIENCE
 
     def begin(self) -> None:
         """Start all lanes that exist at the first instruction."""
@@ -93,7 +97,9 @@ class Scheduler:
         """Everyone has yielded: let them look again."""
         if self.state.progress == self._progress:
             self._fruitless += 1
-            self._furthest_first = self._fruitless > _FRUITLESS_ROUNDS
+            if self._fruitless > _FRUITLESS_ROUNDS or self._patience < _PATIENCE:
+                self._furthest_first = True
+                self._patience = max(_LEAST_PATIENCE, self._patience // 2)
         else:
             self._fruitless = 0
             self._furthest_first = False
@@ -109,7 +115,7 @@ class Scheduler:
             return False
         state.polled = False
         self._polls += 1
-        if self._polls < _POLLS_BEFORE_YIELD or not (self.groups or self._yielded):
+        if self._polls < self._patience or not (self.groups or self._yielded):
             return False
         self._polls = 0
         if self._furthest_first:
