@@ -84,6 +84,16 @@ def test_a_hardware_box_for_every_device_with_records(tiny: Path) -> None:
     assert "4,814\u00a0GB/s" in html  # 6016 bit × 6.402 GHz / 8
 
 
+def test_the_list_of_results_leads_to_every_experiment(tiny: Path) -> None:
+    html = convert("/// chapters |\n///\n", tiny, uri="results/index.md")
+    assert 'href="../../results/01_tiny/#scale-1k">缩放</a>' in html
+    assert re.findall(r'class="kb-grade kb-(\w+)"', html) == [
+        "compiled", "counted", "measured", "cited",
+    ]  # fmt: skip
+    page = convert("/// results-page | 01_tiny\n///\n", tiny, uri="results/01_tiny.md")
+    assert 'id="scale-1k"' in page
+
+
 def test_a_table_without_records_says_so(tmp_path: Path) -> None:
     root = site_project.make(tmp_path)
     assert "kb-empty" in convert("/// results | scale_1k\n///\n", root)

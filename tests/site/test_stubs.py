@@ -20,6 +20,7 @@ def test_every_source_and_chapter_has_a_page_in_both_languages(tmp_path: Path) -
         assert source.endswith("/// source | 01_tiny/scale.cu\n///\n")
         assert "search:\n  exclude: true\n" in source  # source pages stay out of the search
         assert (docs / "source" / "index.md").is_file()
+        assert (docs / "results" / "index.md").is_file()
 
 
 def test_only_what_is_missing_is_written(tmp_path: Path) -> None:

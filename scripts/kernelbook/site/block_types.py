@@ -15,6 +15,7 @@ BLOCKS: tuple[type[BookBlock], ...] = (
     data_blocks.CompiledBlock,
     data_blocks.KernelsBlock,
     data_blocks.HardwareBlock,
+    data_blocks.ChaptersBlock,
     data_blocks.ChartBlock,
     data_blocks.FigureIfBlock,
     series_blocks.NavigationBlock,

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from html import escape
 from typing import Any
 
 from markdown.util import AtomicString
 
 from kernelbook.errors import KernelbookError, PageError
+from kernelbook.quantities import Grade
 from kernelbook.report import tables
 from kernelbook.site import charts
 from kernelbook.site.blocks import BookBlock, text, words
-from kernelbook.site.tables_html import empty_html, hardware_html, table_html
+from kernelbook.site.tables_html import badge, empty_html, hardware_html, table_html
 
 EVIDENCE = ("measured", "cited", "counted", "compiled")
 
@@ -117,6 +119,36 @@ class HardwareBlock(BookBlock):
 
     def html(self) -> str:
         return hardware_html(tables.hardware(self.page.project.book), self.page.language)
+
+
+class ChaptersBlock(BookBlock):
+    """``/// chapters |``: every chapter's experiments, each linked to its place in the results."""
+
+    NAME = "chapters"
+
+    def html(self) -> str:
+        book, language = self.page.project.book, self.page.language
+        parts = []
+        for chapter in book.catalog.chapters:
+            uri = f"results/{chapter}.md"
+            items = []
+            for experiment in book.catalog.of_chapter(chapter):
+                title = escape(experiment.title.of(language))
+                if self.page.has_page(uri):
+                    place = experiment.name.lower().replace("_", "-")
+                    title = f'<a href="{escape(self.page.link(uri, place))}">{title}</a>'
+                kept = {
+                    Grade.parse(row.evidence)
+                    for row in book.rows
+                    if row.experiment == experiment.name
+                }
+                badges = "".join(badge(grade, language) for grade in sorted(kept, reverse=True))
+                items.append(f"<li>{title} {badges}</li>")
+            head = escape(chapter)
+            if self.page.has_page(uri):
+                head = f'<a href="{escape(self.page.link(uri))}">{head}</a>'
+            parts.append(f'<div class="kb-sources"><b>{head}</b><ul>{"".join(items)}</ul></div>')
+        return "".join(parts)
 
 
 class ChartBlock(BookBlock):

@@ -77,7 +77,7 @@ class _Reader(HTMLParser):
             self.page.ids.add(values["name"])
         for name in ("href", "src"):
             # 404.html is served for any path, so its links are absolute and hang on the host.
-            if name in values and self.page.path != "404.html":
+            if name in values and not self.page.path.endswith("404.html"):
                 self._link(tag, name, values)
         if tag in _QUIET:
             self._quiet.append(tag)

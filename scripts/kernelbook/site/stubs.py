@@ -13,7 +13,8 @@ from kernelbook.catalog import Catalog
 from kernelbook.codec import write_atomically
 
 LANGUAGES = ("zh", "en")
-_INDEX_TITLES = {"zh": "源码", "en": "Source code"}
+_SOURCES = {"zh": "源码", "en": "Source code"}
+_RESULTS = {"zh": "结果", "en": "Results"}
 
 
 def expected(root: Path, catalog: Catalog) -> dict[Path, str]:
@@ -56,7 +57,8 @@ def _is_stub(path: Path) -> bool:
 def _pages(root: Path, catalog: Catalog, language: str) -> Iterator[tuple[str, str]]:
     for chapter in catalog.chapters:
         yield f"results/{chapter}.md", f"/// results-page | {chapter}\n///\n"
-    yield "source/index.md", f"# {_INDEX_TITLES[language]}\n\n/// sources |\n///\n"
+    yield "results/index.md", f"# {_RESULTS[language]}\n\n/// chapters |\n///\n"
+    yield "source/index.md", f"# {_SOURCES[language]}\n\n/// sources |\n///\n"
     for source in catalog.sources():
         path = source.relative_to(root / "kernels").as_posix()
         # Source pages stay out of the search: indexing them would cost more than all articles.
