@@ -123,6 +123,12 @@ def test_latex_braces_and_heading_ids_survive(tiny: Path) -> None:
     assert html.count('class="kb-math') == 2
 
 
+def test_a_number_between_formulas_is_a_number(tiny: Path) -> None:
+    html = convert("从 $a$ 到 {= 2 * 3 =}，$b$ 与 \\$5 {= 4 =} $6", tiny)
+    assert html.count("kb-number") == 2
+    assert html.count('class="kb-math') == 2
+
+
 def test_a_true_claim_leaves_nothing(tiny: Path) -> None:
     html = convert("慢一倍{? measured.scale_1k.scale_by_4.time > 1.5*s/10**6 ?}。", tiny)
     assert html == "<p>慢一倍。</p>"
@@ -157,6 +163,7 @@ def test_every_problem_of_a_page_is_said_at_once_in_order(tiny: Path) -> None:
         ("{= 1 < 2 =}", "write {? … ?}"),
         ("{= 1*B*B =}", "needs a unit"),
         ("{? 1 + 1 ?}", "compares nothing"),
+        ("$N={= 2 =}$", "01-first.md:1: a number cannot stand in a formula: $N={= 2 =}$"),
     ],
 )
 def test_what_cannot_be_shown_says_why(tiny: Path, token: str, says: str) -> None:

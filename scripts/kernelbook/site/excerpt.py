@@ -54,13 +54,7 @@ def source_page(path: str) -> str:
 
 def read(root: Path, quote: Quote) -> Excerpt:
     """The quoted lines; raises PageError naming the .cu where the region or range is wrong."""
-    file = root / "kernels" / quote.path
-    if not file.is_file():
-        near = sorted(p.name for p in file.parent.glob("*.cu*")) if file.parent.is_dir() else []
-        raise PageError(
-            f"no file kernels/{quote.path}",
-            hint="there are: " + ", ".join(near) if near else "no such folder",
-        )
+    file = _file(root, quote.path)
     match = _RANGE.match(quote.part)
     if match:
         return line_range(file, int(match["first"]), int(match["last"] or match["first"]))
@@ -68,6 +62,22 @@ def read(root: Path, quote: Quote) -> Excerpt:
         return region(file, quote.part)
     lines = file.read_text(encoding="utf-8").splitlines()
     return line_range(file, 1, len(lines))
+
+
+def _file(root: Path, path: str) -> Path:
+    """A file below kernels/, whatever links lead to; raises PageError."""
+    kernels = (root / "kernels").resolve()
+    file = kernels / path
+    try:
+        if file.is_file() and file.resolve().is_relative_to(kernels):
+            return file
+        near = sorted(p.name for p in file.parent.glob("*.cu*")) if file.parent.is_dir() else []
+    except (OSError, ValueError):  # too long for a name, or no name at all
+        near = []
+    raise PageError(
+        f"no file kernels/{path[:80]!s}",
+        hint="there are: " + ", ".join(near) if near else "no such folder",
+    )
 
 
 def excerpt_html(quote: Quote, page: PageState) -> str:
@@ -110,8 +120,6 @@ def code_html(lines: Sequence[str], numbers: Sequence[int], *, anchors: bool = F
 
 def whole_file(root: Path, path: str) -> tuple[list[str], list[int]]:
     """All lines of a source with their numbers, marks included; raises PageError."""
-    file = root / "kernels" / path
-    if not file.is_file():
-        raise PageError(f"no file kernels/{path}")
+    file = _file(root, path)
     lines = file.read_text(encoding="utf-8").splitlines()
     return lines, list(range(1, len(lines) + 1))

@@ -18,6 +18,7 @@ from kernelbook.quantities import SCALAR, Quantity, UnitError
 
 # Two numbers that differ by rounding only are equal in a claim.
 EQUAL_RELATIVE = 1e-9
+LONGEST = 1000  # characters; the longest of ours has some 150
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ def holds(text: str, scope: Scope) -> bool:
 
 
 def _parse(text: str) -> ast.expr:
+    if len(text) > LONGEST:
+        raise PageError(f"{text[:40]!r}… is longer than {LONGEST} characters")
     try:
         return ast.parse(" ".join(text.split()), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -68,6 +71,8 @@ def _guarded(tree: ast.expr, text: str, scope: Scope) -> Quantity | bool:
         return _value(tree, scope)
     except (OverflowError, ZeroDivisionError, ValueError) as error:
         raise PageError(f"{text!r} cannot be computed: {error}") from None
+    except RecursionError:
+        raise PageError(f"{text[:40]!r}… is nested too deeply") from None
 
 
 def _value(node: ast.expr, scope: Scope) -> Quantity | bool:

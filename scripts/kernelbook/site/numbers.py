@@ -23,6 +23,7 @@ from kernelbook.site.tokens import CLOSE, OPEN, PLACEHOLDER, Token, extract, res
 # Units that follow a number without a space.
 _CLOSE_UNITS = ("×", "%")
 _SHOWN_SOURCES = 3
+_LONG = re.compile(r"\d{3}")
 _NO_BREAK = "\u00a0"
 
 
@@ -69,6 +70,9 @@ class TokenInline(InlineProcessor):
             return None, None, None
         token = self.tokens[number]
         try:
+            if token.kind == "$":
+                hint = "close the formula first: $N =$ {= … =}"
+                raise PageError(f"a number cannot stand in a formula: {token.body}", hint=hint)
             if token.kind == "?":
                 check(token, self.page)
                 return "", m.start(0), m.end(0)
@@ -123,6 +127,8 @@ def shown(resolved: expressions.Resolved, display: str) -> str:
             raise PageError(f"a number in {unit} needs a unit", hint="write {= EXPR | SPEC UNIT =}")
         spec = spec or resolved.show
     try:
+        if _LONG.search(spec):  # a width or precision of which no line would be left
+            raise ValueError(spec)
         text = format_number(quantity.to(unit), spec)
     except ValueError:
         raise PageError(f"{spec!r} is no format for a number", hint="for example .2f") from None

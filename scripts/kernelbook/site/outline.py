@@ -21,6 +21,7 @@ _BLOCK = re.compile(
 _TABLE = re.compile(r"^[ \t]*\|?[ \t]*:?-{2,}:?[ \t]*(?:\|[ \t]*:?-{2,}:?[ \t]*)+\|?[ \t]*$", re.M)
 _FENCE = re.compile(r"[ \t>]*(?:`{3,}|~{3,})[ \t]*\{?\.?mermaid\b[^\n]*\n[\s-]*(?P<kind>\w[\w-]*)")
 _IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\(|<img\b(?P<attributes>[^>]*)>")
+_KINDS = {"=": "number", "?": "claim"}
 _CODE_SPAN = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
 
 
@@ -94,7 +95,8 @@ def _name(outline: Outline) -> str:
 def _parts(text: str) -> Iterator[Part]:
     body = _without_front_matter(text)
     for token in extract(body)[1]:
-        yield Part("number" if token.kind == "=" else "claim", token.body, token.line)
+        if token.kind in _KINDS:
+            yield Part(_KINDS[token.kind], token.body, token.line)
     for start, stretch, is_code in stretches(body):
         line = 1 + body.count("\n", 0, start)
         if is_code:

@@ -16,8 +16,10 @@ OPEN, CLOSE = "\ue0f0", "\ue0f1"
 PLACEHOLDER = re.compile(f"{OPEN}([0-9]+){CLOSE}")
 
 _FENCE = re.compile(r"^[ \t>]*(?P<fence>`{3,}|~{3,})(?P<info>[^`\n]*)$")
+_TOKEN = r"(?<![\\{])\{[=?]\s"
 _CODE_OR_TOKEN = re.compile(
     r"(?P<code>(?<![`\\])(?P<ticks>`+)(?!`)(?:(?!\n[ \t]*\n).)*?(?<!`)(?P=ticks)(?!`))"
+    r"|(?P<math>(?<![\\$A-Za-z0-9])\$(?![\s$])(?:\\.|[^\\$\n])*?(?<!\s)\$(?![$A-Za-z0-9]))"
     r"|(?<![\\{])\{(?P<kind>[=?])(?=\s)(?P<body>(?:(?!\n[ \t]*\n|\{[=?]\s).)+?)(?<=\s)(?P=kind)\}",
     re.S,
 )
@@ -29,7 +31,10 @@ SENTENCE_LENGTH = 160
 
 @dataclass(frozen=True)
 class Token:
-    """``{= body =}`` (kind "=") or ``{? body ?}`` (kind "?"); lines are those of its file."""
+    """``{= body =}`` (kind "=") or ``{? body ?}`` (kind "?"); lines are those of its file.
+
+    A formula that holds one is a token of kind "$": what is wrong with it is said where it stands.
+    """
 
     kind: str
     body: str
@@ -53,10 +58,12 @@ def extract(text: str, first_line: int = 1) -> tuple[str, tuple[Token, ...]]:
         def replace(match: re.Match[str], stretch: str = stretch, start: int = start) -> str:
             if match["code"] is not None:
                 return match.group()
+            if match["math"] is not None and not re.search(_TOKEN, match["math"]):
+                return match.group()
             line = first_line + text.count("\n", 0, start + match.start())
             sentence = _sentence(stretch, match.start(), match.end())
-            body = " ".join(match["body"].split())
-            found.append(Token(match["kind"], body, match.group(), line, sentence))
+            body = " ".join((match["body"] or match["math"]).split())
+            found.append(Token(match["kind"] or "$", body, match.group(), line, sentence))
             return f"{OPEN}{len(found) - 1}{CLOSE}"
 
         pieces.append(_CODE_OR_TOKEN.sub(replace, stretch))
@@ -112,5 +119,5 @@ def _sentence(text: str, start: int, end: int) -> str:
 
 
 def _plain(text: str) -> str:
-    without = _CODE_OR_TOKEN.sub(lambda m: m.group() if m["code"] else "", text)
+    without = _CODE_OR_TOKEN.sub(lambda m: m["code"] or m["math"] or "", text)
     return " ".join(without.split())
