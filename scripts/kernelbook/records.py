@@ -178,6 +178,8 @@ class Record:
             )
         if not _NAME.fullmatch(self.experiment) or not _NAME.fullmatch(self.chapter):
             raise RecordError("has an experiment or chapter name that is no name")
+        if not self.shape or min(self.shape.values()) < 1:
+            raise RecordError("has no size, or one below 1")
         if self.evidence == "measured" and self.device is None:
             raise RecordError("is measured but names no device")
         if self.evidence == "cited" and self.citation is None:

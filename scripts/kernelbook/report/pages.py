@@ -181,10 +181,11 @@ def _other(book: Book, experiment: Experiment, language: str, anchors: set[str])
 
 def _empty(shown: Table) -> tuple[str, ...]:
     """Columns in which no line has anything."""
-    columns = zip(
-        shown.header, zip(*(line.cells for line in shown.lines), strict=True), strict=True
+    return tuple(
+        head.key
+        for column, head in enumerate(shown.header)
+        if all(line.cells[column] is EMPTY for line in shown.lines)
     )
-    return tuple(h.key for h, cells in columns if all(cell is EMPTY for cell in cells))
 
 
 def _only(book: Book, item: Stored) -> Book:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from ..catalog import Catalog
 from ..devices import Sheets
-from ..errors import KernelbookError
-from ..experiment import Target
+from ..errors import KernelbookError, UsageError
+from ..experiment import Experiment, Target
 from ..metrics import metric
 from ..quantities import Grade, Quantity, Source, unit_of
 from ..records import Compilation, Record, Result, Stored, Timing
@@ -109,7 +109,7 @@ def is_stale(record: Record, result: Result, catalog: Catalog, sheets: Sheets) -
     if record.evidence in ("cited", "compiled"):
         return False  # citations do not age; each compilation carries its own key
     try:
-        experiment = catalog.experiment(record.experiment)
+        experiment = _experiment_of(record, catalog)
         variant = experiment.variant(result.variant)
         target = target_of(record, sheets)
         arch = result.compilations[0].arch if result.compilations else ""
@@ -123,7 +123,7 @@ def is_compilation_stale(
 ) -> bool:
     """As `is_stale`, for one architecture of a compiled record."""
     try:
-        experiment = catalog.experiment(record.experiment)
+        experiment = _experiment_of(record, catalog)
         variant = experiment.variant(result.variant)
         if variant.kind != "kernel":
             return True
@@ -132,6 +132,14 @@ def is_compilation_stale(
         return key != compilation.key
     except (KernelbookError, OSError):
         return True
+
+
+def _experiment_of(record: Record, catalog: Catalog) -> Experiment:
+    """The tree's experiment of a record; raises UsageError where it is gone or has other sizes."""
+    experiment = catalog.experiment(record.experiment)
+    if set(record.shape) != set(experiment.shape):  # what an author's functions would stumble over
+        raise UsageError(f"{record.experiment} has other sizes than {shape_text(record.shape)}")
+    return experiment
 
 
 def target_of(record: Record, sheets: Sheets) -> Target:
