@@ -1,0 +1,326 @@
+"""Article 04: the matrix product on the FMA units, from a tile in shared memory to cuBLAS's speed.
+
+A is m x n, B is n x k, C is m x k, row-major, as in chapter 01.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from math import log2
+from pathlib import Path
+from typing import Any
+
+from kernelbook.experiment import (
+    Arrays,
+    Buffer,
+    Chart,
+    Dim,
+    Experiment,
+    Kernel,
+    Library,
+    Shape,
+    Target,
+    Text,
+    Tolerance,
+    ceil_div,
+)
+
+ARGS = ("a", "b", "c", "m", "n", "k")
+TABLE: Mapping[str, Any] = json.loads(
+    Path(__file__).with_name("tuning.json").read_text(encoding="utf-8")
+)
+CONFIGURATIONS: Mapping[str, Mapping[str, int]] = TABLE["configurations"]
+
+LADDER_SIZES = (1024, 2048, 4096)
+SQUARES = tuple(range(256, 8193, 256))
+EDGES = (128, 1000, 1037, 4096, 11008)
+
+
+# ---- kernels of a fixed shape ---------------------------------------------------------------
+
+
+def tile(
+    name: str,
+    title: Text,
+    *,
+    rows: int,
+    cols: int,
+    block: Dim,
+    source: str = "",
+    macros: Mapping[str, int | str] | None = None,
+    min_cc: tuple[int, int] = (7, 5),
+) -> Kernel:
+    """A kernel whose block of threads computes rows x cols elements of C."""
+    file = source or name
+
+    def grid(s: Shape, t: Target) -> Dim:
+        return ceil_div(s["k"], cols), ceil_div(s["m"], rows), 1
+
+    return Kernel(
+        name=name,
+        source=f"{file}.cu",
+        entry=file,
+        args=ARGS,
+        grid=grid,
+        block=lambda s, t: block,
+        title=title,
+        macros=macros or {},
+        min_cc=min_cc,
+    )
+
+
+SQUARE = (32, 32, 1)
+LINE = (256, 1, 1)
+
+tiled = tile("tiled_gemm", Text("分块，32×32", "tiled, 32×32"), rows=32, cols=32, block=SQUARE)
+coarse = tile(
+    "coarse_gemm", Text("每线程 1×4 个元素", "1×4 elements a thread"),
+    rows=32, cols=128, block=SQUARE,
+)  # fmt: skip
+coarse_keeping_a = tile(
+    "coarse_gemm_keeps_a",
+    Text("每线程 1×4 个元素，A 留在寄存器", "1×4 elements a thread, A kept in a register"),
+    rows=32, cols=128, block=SQUARE, source="coarse_gemm", macros={"KEEP_A": 1},
+)  # fmt: skip
+register_tiled = tile(
+    "register_tiled_gemm", Text("每线程 4×4 个元素", "4×4 elements a thread"),
+    rows=128, cols=128, block=SQUARE,
+)  # fmt: skip
+vectorized = tile(
+    "vectorized_gemm",
+    Text("float4 装载，每四个 lane 一个", "float4 loads by every fourth lane"),
+    rows=32, cols=32, block=SQUARE,
+)  # fmt: skip
+vectorized_whole = tile(
+    "vectorized_gemm_whole_warps",
+    Text("float4 装载，整个 warp", "float4 loads by whole warps"),
+    rows=32, cols=32, block=SQUARE, source="vectorized_gemm", macros={"WHOLE_WARPS": 1},
+)  # fmt: skip
+double_buffer = tile(
+    "double_buffer_gemm", Text("双缓冲，无重叠", "two buffers, no overlap"),
+    rows=32, cols=32, block=SQUARE,
+)  # fmt: skip
+double_buffer_held = tile(
+    "double_buffer_gemm_registers",
+    Text("双缓冲，经寄存器重叠", "two buffers, overlapped through registers"),
+    rows=32, cols=32, block=SQUARE, source="double_buffer_gemm", macros={"OVERLAP": 1},
+)  # fmt: skip
+double_buffer_async = tile(
+    "double_buffer_gemm_async", Text("双缓冲，cp.async", "two buffers, cp.async"),
+    rows=32, cols=32, block=SQUARE, source="double_buffer_gemm", macros={"OVERLAP": 2},
+    min_cc=(8, 0),
+)  # fmt: skip
+
+
+def register_tiling(suffix: str, title: Text, **macros: int) -> Kernel:
+    return tile(
+        "register_tiling_gemm" + suffix, title,
+        rows=128, cols=128, block=LINE, source="register_tiling_gemm", macros=macros,
+    )  # fmt: skip
+
+
+published = register_tiling("", Text("每线程 8×8 个元素", "8×8 elements a thread"))
+unrolled = register_tiling("_unrolled", Text("… 循环展开", "… unrolled"), UNROLL=8)
+padded_a = register_tiling("_padded_a", Text("… A 的行加 1", "… pitch of A + 1"), UNROLL=8, PAD_A=1)
+padded_b = register_tiling("_padded_b", Text("… B 的行加 1", "… pitch of B + 1"), UNROLL=8, PAD_B=1)
+
+
+def step(name: str, zh: str, en: str, min_cc: tuple[int, int] = (7, 5)) -> Kernel:
+    return tile(name, Text(zh, en), rows=128, cols=128, block=LINE, min_cc=min_cc)
+
+
+STEPS = (
+    step("conflict_free_gemm", "无冲突的列", "columns without conflicts"),
+    step("transposed_gemm", "A 转置，全部 128 位读取", "A transposed, 128-bit reads only"),
+    step("warp_tiled_gemm", "warp 分块", "warp tiles"),
+    step("overlapped_gemm", "重叠的双缓冲", "overlapped double buffer"),
+    step("async_gemm", "cp.async 三级流水", "cp.async, three stages", (8, 0)),
+    step("fragments_gemm", "寄存器片段双缓冲", "fragments double-buffered in registers"),
+)
+
+
+# ---- the last kernel: a configuration by size -----------------------------------------------
+
+
+def configuration_of(shape: Shape) -> str:
+    """The configuration that the table gives a shape, or else the most similar shape in it."""
+    choices: Mapping[str, str] = TABLE["choices"]
+    wanted = [shape[d] for d in "mnk"]
+
+    def distance(key: str) -> float:
+        return sum(abs(log2(int(a) / b)) for a, b in zip(key.split("x"), wanted, strict=True))
+
+    return choices[min(choices, key=distance)]
+
+
+def shared_bytes(c: Mapping[str, int]) -> int:
+    """Dynamic shared memory of fast_gemm: two stages, or what the epilogue needs if that is more."""
+    depth = c["BK"] * c["SLICES"]
+    stages = 2 * depth * (c["BM"] + 4 + c["BN"])
+    if c["SLICES"] == 1 and c["SPLIT_K"] == 1:
+        warps = c["BM"] // c["WM"] * (c["BN"] // c["WN"])
+        epilogue = warps * (c["WM"] // c["TM"]) * (c["WN"] + 8)
+    else:
+        epilogue = c["BM"] * (c["BN"] + 4)
+    return 4 * max(stages, epilogue)
+
+
+def fast(configuration: str, name: str, title: Text, **changes: int) -> Kernel:
+    """fast_gemm in one configuration of the table, with macros changed for an ablation."""
+    c = {**CONFIGURATIONS[configuration], **changes}
+    threads = c["BM"] // c["WM"] * (c["BN"] // c["WN"]) * c["SLICES"] * 32
+
+    def grid(s: Shape, t: Target) -> Dim:
+        return ceil_div(s["m"], c["BM"]) * ceil_div(s["k"], c["BN"]), 1, c["SPLIT_K"]
+
+    split = c["SPLIT_K"] > 1
+    return Kernel(
+        name=name,
+        source="fast_gemm.cu",
+        entry="fast_gemm",
+        args=ARGS,
+        grid=grid,
+        block=lambda s, t: (threads, 1, 1),
+        title=title,
+        macros=c,
+        dynamic_shared=lambda s: shared_bytes(c),
+        min_cc=(9, 0) if split else (8, 0),
+        gpu_only="adds up through distributed shared memory" if split else "",
+    )
+
+
+def fast_for(shape: Shape) -> Kernel:
+    chosen = configuration_of(shape)
+    return fast(chosen, "fast_gemm", Text(f"最终版（{chosen}）", f"the last one ({chosen})"))
+
+
+def ablations(shape: Shape) -> tuple[Kernel, ...]:
+    """The last kernel with one thing taken back at a time."""
+    chosen = configuration_of(shape)
+    if CONFIGURATIONS[chosen]["SLICES"] > 1 or CONFIGURATIONS[chosen]["SPLIT_K"] > 1:
+        return ()
+    return (
+        fast(chosen, "fast_gemm_direct_stores", Text("… 直接写回", "… direct stores"), EPILOGUE=0),
+        fast(chosen, "fast_gemm_row_order", Text("… 按行乘加", "… in row order"), ORDER=0),
+        fast(chosen, "fast_gemm_no_bands", Text("… 不分带", "… no bands"), GROUP=1),
+    )
+
+
+# ---- experiments ----------------------------------------------------------------------------
+
+
+def reference(xp: Any, inputs: Arrays, shape: Shape) -> Arrays:
+    return {"c": inputs["a"].astype(xp.float64) @ inputs["b"].astype(xp.float64)}
+
+
+cublas = Library(
+    "cublas_sgemm",
+    "cublas_sgemm",
+    Text("cuBLAS SGEMM", "cuBLAS SGEMM"),
+    note=Text("FP32，FMA 单元，TF32 关闭", "FP32 on the FMA units, TF32 off"),
+)
+
+
+def product(
+    name: str,
+    title: Text,
+    shape: Shape,
+    kernels: tuple[Kernel, ...],
+    emulator_shape: Shape,
+    ragged: tuple[Shape, ...],
+) -> Experiment:
+    return Experiment(
+        name=name,
+        title=title,
+        shape=shape,
+        emulator_shape=emulator_shape,
+        ragged=ragged,
+        buffers=(
+            Buffer("a", "in", lambda s: (s["m"], s["n"])),
+            Buffer("b", "in", lambda s: (s["n"], s["k"])),
+            Buffer("c", "out", lambda s: (s["m"], s["k"])),
+        ),
+        reference=reference,
+        flops=lambda s: 2 * s["m"] * s["n"] * s["k"],
+        # |error| of a length-n dot product of values in [-1, 1) grows like sqrt(n) of half an ulp
+        # of the sum, which itself grows like sqrt(n).
+        tolerance=Tolerance(
+            relative=2.0**-22, absolute=2.0**-24, scale=lambda s: 16.0 + float(s["n"])
+        ),
+        variants=(*kernels, cublas),
+        bound="compute",
+    )
+
+
+def dims(m: int, n: int, k: int) -> Shape:
+    return {"m": m, "n": n, "k": k}
+
+
+RAGGED = (dims(1, 1, 1), dims(33, 7, 257), dims(100, 65, 31), dims(129, 130, 132))
+
+
+def ladder(size: int) -> Experiment:
+    shape = dims(size, size, size)
+    return product(
+        f"gemm_ladder_{size}",
+        Text(f"矩阵乘法的阶梯，{size}³", f"The ladder of the matrix product, {size}³"),
+        shape,
+        (
+            tiled, coarse, coarse_keeping_a, register_tiled, vectorized, vectorized_whole,
+            double_buffer, double_buffer_held, double_buffer_async,
+            published, unrolled, padded_a, padded_b, *STEPS, fast_for(shape), *ablations(shape),
+        ),
+        dims(256, 256, 256),
+        RAGGED,
+    )  # fmt: skip
+
+
+def against_cublas(m: int, n: int, k: int) -> Experiment:
+    shape = dims(m, n, k)
+    square = m == n == k
+    name = f"gemm_square_{m}" if square else f"gemm_edges_{m}_{n}_{k}"
+    return product(
+        name,
+        Text(f"矩阵乘法，{m}×{n}×{k}", f"Matrix product, {m}×{n}×{k}"),
+        shape,
+        (fast_for(shape),),
+        dims(128, 64, 128),
+        (dims(1, 1, 1), dims(129, 70, 132)),
+    )
+
+
+EXPERIMENTS = [
+    *(ladder(size) for size in LADDER_SIZES),
+    *(against_cublas(size, size, size) for size in SQUARES),
+]
+
+STEP_NAMES = (tiled.name, coarse.name, register_tiled.name, published.name,
+              *(s.name for s in STEPS), "fast_gemm", cublas.name)  # fmt: skip
+CHARTS = [
+    Chart(
+        name="gemm_ladder",
+        title=Text("每一级的计算吞吐，4096³", "Throughput of every step, 4096³"),
+        kind="bars",
+        experiments=("gemm_ladder_4096",),
+        variants=STEP_NAMES,
+        roof="fp32_flops",
+    ),
+    Chart(
+        name="gemm_squares",
+        title=Text("最终版与 cuBLAS，方阵", "The last kernel and cuBLAS, square matrices"),
+        kind="sweep",
+        experiments=tuple(f"gemm_square_{size}" for size in SQUARES),
+        variants=("fast_gemm", cublas.name),
+        x="n",
+        x_title=Text("矩阵边长 m = n = k", "matrix size m = n = k"),
+        roof="fp32_flops",
+    ),
+    Chart(
+        name="gemm_roofline",
+        title=Text("阶梯在 Roofline 上的位置", "The ladder under the roofline"),
+        kind="roofline",
+        experiments=("gemm_ladder_4096",),
+        variants=STEP_NAMES,
+    ),
+]
