@@ -49,8 +49,9 @@ class Catalog:
         return tuple(e for e in self.experiments if e.chapter == chapter)
 
     def sources(self) -> tuple[Path, ...]:
-        """Every .cu of the tree's chapters, sorted."""
-        return tuple(sorted(self.root.glob("kernels/[0-9][0-9]_*/**/*.cu")))
+        """Every .cu of the chapters that have experiments, sorted."""
+        folders = {e.folder for e in self.experiments}
+        return tuple(sorted(path for folder in folders for path in folder.rglob("*.cu")))
 
     def select(self, patterns: Sequence[str]) -> tuple[Selection, ...]:
         """What the patterns name: chapters (all or by number), experiments or variants.
