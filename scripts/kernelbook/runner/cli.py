@@ -10,12 +10,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .. import catalog as catalogs
+from .. import codec
 from ..catalog import Catalog, Selection
 from ..devices import Sheets, sheets
 from ..errors import KernelbookError
 from ..records import DeviceInfo, load_all
 from ..report.check import problems
 from ..report.render import render
+from ..site import stubs
 from .compiling import compile_all
 from .context import Context
 from .counting import count_all
@@ -33,6 +35,7 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     """Run the command; returns the exit code. Never raises for what a user can cause."""
     display = Display()
     with contextlib.suppress(ValueError):  # not in the main thread, e.g. in a test
+        signal.signal(signal.SIGINT, _terminate)
         signal.signal(signal.SIGTERM, _terminate)
     try:
         options = parse(root, arguments)
@@ -109,7 +112,9 @@ def _dispatch(options: Options, display: Display) -> int:
 
         display.say(annotate(catalog, run.sheets, options))
         return 0
-    load_all(options.results)  # a broken record is named before an hour of work, not after it
+    # What is wrong with the results folder is said before an hour of work, not after it.
+    load_all(options.results)
+    codec.ready_to_write(options.results)
     if not options.render_only:
         run.stage("compile", _compile)
         run.device = _probe(run)
@@ -161,6 +166,8 @@ def _measure(run: _Run) -> None:
 
 def _render(run: _Run) -> None:
     options = run.options
+    if (options.root / "docs").is_dir():
+        stubs.ensure(options.root, run.catalog)  # a new kernel has its page at once
     done = render(options.root, options.results, run.catalog, run.sheets, charts=options.charts)
     if done.written or done.removed:
         run.display.say(
