@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from math import log2
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,13 @@ from kernelbook.experiment import (
     Target,
     Text,
     Tolerance,
+    Tuning,
     ceil_div,
 )
 
 ARGS = ("a", "b", "c", "m", "n", "k")
-TABLE: Mapping[str, Any] = json.loads(
-    Path(__file__).with_name("tuning.json").read_text(encoding="utf-8")
-)
+TABLE_FILE = Path(__file__).resolve().with_name("tuning.json")
+TABLE: Mapping[str, Any] = json.loads(TABLE_FILE.read_text(encoding="utf-8"))
 CONFIGURATIONS: Mapping[str, Mapping[str, int]] = TABLE["configurations"]
 
 LADDER_SIZES = (1024, 2048, 4096)
@@ -155,7 +156,7 @@ def configuration_of(shape: Shape) -> str:
 
 
 def shared_bytes(c: Mapping[str, int]) -> int:
-    """Dynamic shared memory of fast_gemm: two stages, or what the epilogue needs if that is more."""
+    """Dynamic shared memory of fast_gemm: two stages, or the epilogue where it needs more."""
     depth = c["BK"] * c["SLICES"]
     stages = 2 * depth * (c["BM"] + 4 + c["BN"])
     if c["SLICES"] == 1 and c["SPLIT_K"] == 1:
@@ -263,7 +264,7 @@ RAGGED = (dims(1, 1, 1), dims(33, 7, 257), dims(100, 65, 31), dims(129, 130, 132
 def ladder(size: int) -> Experiment:
     shape = dims(size, size, size)
     return product(
-        f"gemm_ladder_{size}",
+        f"ladder_{size}",
         Text(f"矩阵乘法的阶梯，{size}³", f"The ladder of the matrix product, {size}³"),
         shape,
         (
@@ -279,7 +280,7 @@ def ladder(size: int) -> Experiment:
 def against_cublas(m: int, n: int, k: int) -> Experiment:
     shape = dims(m, n, k)
     square = m == n == k
-    name = f"gemm_square_{m}" if square else f"gemm_edges_{m}_{n}_{k}"
+    name = f"square_{m}" if square else f"edges_{m}_{n}_{k}"
     return product(
         name,
         Text(f"矩阵乘法，{m}×{n}×{k}", f"Matrix product, {m}×{n}×{k}"),
@@ -289,6 +290,22 @@ def against_cublas(m: int, n: int, k: int) -> Experiment:
         (dims(1, 1, 1), dims(129, 70, 132)),
     )
 
+
+def every_configuration(shape: Shape) -> Experiment:
+    """What ``--tune`` times: fast_gemm in each configuration of the table."""
+    kernels = tuple(fast(name, name, Text(name, name)) for name in CONFIGURATIONS)
+    whole = product("tuning", Text("调优", "tuning"), shape, kernels, dims(1, 1, 1), ())
+    return replace(whole, folder=TABLE_FILE.parent)
+
+
+TUNING = Tuning(
+    table=TABLE_FILE,
+    shapes=(
+        *(dims(size, size, size) for size in SQUARES),
+        *(dims(m, n, k) for m in EDGES for n in EDGES for k in EDGES if not m == n == k == 4096),
+    ),
+    experiment=every_configuration,
+)
 
 EXPERIMENTS = [
     *(ladder(size) for size in LADDER_SIZES),
@@ -302,7 +319,7 @@ CHARTS = [
         name="gemm_ladder",
         title=Text("每一级的计算吞吐，4096³", "Throughput of every step, 4096³"),
         kind="bars",
-        experiments=("gemm_ladder_4096",),
+        experiments=("ladder_4096",),
         variants=STEP_NAMES,
         roof="fp32_flops",
     ),
@@ -310,7 +327,7 @@ CHARTS = [
         name="gemm_squares",
         title=Text("最终版与 cuBLAS，方阵", "The last kernel and cuBLAS, square matrices"),
         kind="sweep",
-        experiments=tuple(f"gemm_square_{size}" for size in SQUARES),
+        experiments=tuple(f"square_{size}" for size in SQUARES),
         variants=("fast_gemm", cublas.name),
         x="n",
         x_title=Text("矩阵边长 m = n = k", "matrix size m = n = k"),
@@ -320,7 +337,7 @@ CHARTS = [
         name="gemm_roofline",
         title=Text("阶梯在 Roofline 上的位置", "The ladder under the roofline"),
         kind="roofline",
-        experiments=("gemm_ladder_4096",),
+        experiments=("ladder_4096",),
         variants=STEP_NAMES,
     ),
 ]

@@ -221,6 +221,19 @@ class Chart:
     cache: Literal["cold", "warm"] = "cold"
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """A kernel whose configuration is chosen by size, from a table that ``--tune`` writes.
+
+    ``table`` is the JSON file with its configurations and choices; ``experiment(shape)`` is the
+    problem, with one kernel a configuration and the library baseline to time beside them.
+    """
+
+    table: Path
+    shapes: tuple[Shape, ...]
+    experiment: Callable[[Shape], Experiment]
+
+
 ITEM_BYTES = {
     "float64": 8, "int64": 8, "uint64": 8,
     "float32": 4, "int32": 4, "uint32": 4,

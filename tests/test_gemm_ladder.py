@@ -1,0 +1,224 @@
+"""Chapter 04: its kernels on the emulator, the table of configurations, and choosing from it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from fakes.gpu import FakeBackend, Work
+from kernelbook.compiler import Compiled
+from kernelbook.devices import sheets
+from kernelbook.errors import KernelbookError
+from kernelbook.experiment import Arrays, Experiment, Kernel, Library, Shape, Target, Tuning
+from kernelbook.gpu.backend import Launch, Routine
+from kernelbook.records import Result
+from kernelbook.runner.counting import count_kernel
+from kernelbook.runner.tuning import shape_key, tune, write_table
+from tiny import ROOT
+
+FOLDER = ROOT / "kernels" / "04_gemm"
+H200 = sheets().device("nvidia-h200")
+SHARED_LIMIT = 227 * 1024  # bytes a block of a Hopper card can have
+WARP_FMA = 128 * 128 * 16 // 32  # of the product that `counted` counts
+
+
+@pytest.fixture(scope="module")
+def chapter() -> Iterator[ModuleType]:
+    path = next(
+        p for p in (FOLDER / "experiments.py", FOLDER / "experiments_draft.py") if p.exists()
+    )
+    spec = importlib.util.spec_from_file_location("chapter_04", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["chapter_04"] = module
+    spec.loader.exec_module(module)
+    yield module
+    del sys.modules["chapter_04"]
+
+
+def emulate(
+    chapter: ModuleType, kernel: Kernel, cache: Path, shape: Shape, *ragged: Shape
+) -> Result:
+    experiment: Experiment = replace(
+        chapter.product("emulated", kernel.title, shape, (kernel,), shape, ragged), folder=FOLDER
+    )
+    return count_kernel(experiment, kernel, cache, H200.target, "sm_90")
+
+
+@pytest.fixture(scope="module")
+def counted(chapter: ModuleType, compile_cache: Path) -> Callable[[str], Mapping[str, Any]]:
+    """Counts of a kernel of the ladder by name: one block's 128x128 tile, sixteen steps deep."""
+    kernels = {k.name: k for k in chapter.ladder(1024).kernels}
+
+    def counts(name: str) -> Mapping[str, Any]:
+        row = emulate(chapter, kernels[name], compile_cache, chapter.dims(128, 16, 128))
+        assert row.status == "ok", row.reason
+        return row.counts
+
+    return counts
+
+
+# ---- kernels --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["register_tiling_gemm_padded_b", "coarse_gemm_keeps_a", "vectorized_gemm_whole_warps",
+     "double_buffer_gemm_async", "fragments_gemm", "async_gemm"],
+)  # fmt: skip
+def test_a_step_of_the_ladder_is_right_beside_the_edges(
+    chapter: ModuleType, compile_cache: Path, name: str
+) -> None:
+    kernel = next(k for k in chapter.ladder(1024).kernels if k.name == name)
+    row = emulate(chapter, kernel, compile_cache, chapter.dims(5, 36, 132), chapter.dims(3, 9, 7))
+    assert (row.status, row.reason, row.findings) == ("ok", "", ())
+
+
+@pytest.mark.parametrize("configuration", ["128x128_shallow", "64x64_slices4", "32x32_slices4"])
+def test_the_last_kernel_is_right_for_whole_tiles_remainders_and_unaligned_rows(
+    chapter: ModuleType, compile_cache: Path, configuration: str
+) -> None:
+    kernel = chapter.fast(configuration, configuration, chapter.Text("", ""))
+    row = emulate(
+        chapter, kernel, compile_cache,
+        chapter.dims(70, 68, 132), chapter.dims(1, 1, 1), chapter.dims(33, 37, 35),
+    )  # fmt: skip
+    assert (row.status, row.reason, row.findings) == ("ok", "", ())
+
+
+def test_wavefronts_of_shared_loads_fall_from_step_to_step(
+    counted: Callable[[str], Mapping[str, Any]],
+) -> None:
+    # Per step of the reduction and warp. As published: eight floats of A, both rows of threads in
+    # one bank, 2 each; eight floats of B from four banks, 4 each. The pitch of A + 1 cures the
+    # first. Columns 4c and 64 + 4c: two 128-bit loads of 4. Transposed: two for A as well, 2 each.
+    # Warp tiles, neighbours at one address: four loads of 2.
+    steps = 128 * 128 // 64 // 32 * 16
+    for name, wavefronts in {
+        "register_tiling_gemm": 8 * 2 + 8 * 4,
+        "register_tiling_gemm_padded_a": 8 * 1 + 8 * 4,
+        "conflict_free_gemm": 8 * 1 + 2 * 4,
+        "transposed_gemm": 2 * 2 + 2 * 4,
+        "warp_tiled_gemm": 4 * 2,
+    }.items():
+        counts = counted(name)
+        assert counts["ffma"] == WARP_FMA * 32
+        assert counts["shared_load_wavefronts"] == wavefronts * steps, name
+
+
+def test_the_published_epilogue_stores_an_eighth_of_each_sector(
+    counted: Callable[[str], Mapping[str, Any]],
+) -> None:
+    useful = 128 * 128 * 4 // 32
+    assert counted("register_tiling_gemm")["global_store_sectors"] == 8 * useful
+    assert counted("transposed_gemm")["global_store_sectors"] == useful
+
+
+# ---- the table ------------------------------------------------------------------------------
+
+
+def test_the_table_gives_every_shape_of_the_sweeps_a_configuration_it_has(
+    chapter: ModuleType,
+) -> None:
+    choices = chapter.TABLE["choices"]
+    assert {shape_key(s) for s in chapter.TUNING.shapes} <= set(choices)
+    assert set(choices.values()) <= set(chapter.CONFIGURATIONS)
+    assert len(chapter.TUNING.shapes) == 32 + 5**3 - 1
+
+
+def test_a_shape_outside_the_table_gets_the_choice_of_the_nearest(chapter: ModuleType) -> None:
+    choices = chapter.TABLE["choices"]
+    assert chapter.configuration_of(chapter.dims(2049, 2047, 2048)) == choices["2048x2048x2048"]
+    assert chapter.configuration_of(chapter.dims(1, 1, 1)) == choices["128x128x128"]
+
+
+def test_every_configuration_fits_a_block_and_covers_the_product(chapter: ModuleType) -> None:
+    shape = chapter.dims(1037, 300, 1000)
+    for name, c in chapter.CONFIGURATIONS.items():
+        kernel = chapter.fast(name, name, chapter.Text("", ""))
+        assert kernel.block(shape, H200.target)[0] <= 1024
+        assert c["MIN_BLOCKS"] * (kernel.dynamic_shared(shape) + 1024) <= SHARED_LIMIT + 1024
+        tiles, _, parts = kernel.grid(shape, H200.target)
+        assert tiles * c["BM"] * c["BN"] >= 1037 * 1000
+        assert parts == c["SPLIT_K"]
+        assert bool(kernel.gpu_only) == (parts > 1)
+
+
+# ---- choosing -------------------------------------------------------------------------------
+
+
+class Paced(FakeBackend):
+    """Small tiles win at small sizes, large ones at large sizes, by made-up times."""
+
+    def bind(
+        self,
+        experiment: Experiment,
+        kernel: Kernel,
+        compiled: Compiled,
+        shape: Shape,
+        target: Target,
+    ) -> Callable[[Arrays], Launch]:
+        large = kernel.name == "large"
+        time_us = 60.0 if large == (shape["m"] >= 64) else 100.0
+        return lambda arrays: Work(lambda: None, time_us)
+
+    def routine(
+        self, library: Library, experiment: Experiment, shape: Shape, arrays: Arrays
+    ) -> Routine:
+        return Routine(Work(lambda: None, 80.0))
+
+
+@pytest.fixture
+def tuning(chapter: ModuleType, tmp_path: Path) -> Tuning:
+    shutil.copy(FOLDER / "tiled_gemm.cu", tmp_path)
+    table = tmp_path / "tuning.json"
+    table.write_text(json.dumps({
+        "device": "none",
+        "configurations": {"small": {"BM": 32}, "large": {"BM": 128}},
+        "choices": {"8x8x8": "large", "16x16x16": "large"},
+    }))  # fmt: skip
+    kernels = tuple(replace(chapter.tiled, name=name) for name in ("small", "large"))
+
+    def experiment(shape: Shape) -> Experiment:
+        made: Experiment = chapter.product("t", chapter.tiled.title, shape, kernels, shape, ())
+        return replace(made, folder=tmp_path)
+
+    sizes = (8, 64)
+    return Tuning(table, tuple(chapter.dims(s, s, s) for s in sizes), experiment)
+
+
+def test_tuning_chooses_by_size_and_writes_only_what_it_timed(
+    tuning: Tuning, compile_cache: Path
+) -> None:
+    choices = list(tune(Paced(0), tuning, compile_cache))
+    assert [(c.key, c.configuration) for c in choices] == [
+        ("8x8x8", "small"), ("64x64x64", "large"),
+    ]  # fmt: skip
+    assert choices[0].time_us == pytest.approx(60.0, rel=0.01)
+    assert choices[0].baseline_us == pytest.approx(80.0, rel=0.01)
+    assert write_table(tuning, "fake-gpu", choices)
+    table = json.loads(tuning.table.read_text())
+    assert table["device"] == "fake-gpu"
+    assert table["choices"] == {"8x8x8": "small", "16x16x16": "large", "64x64x64": "large"}
+    assert not write_table(tuning, "fake-gpu", choices)
+
+
+def test_a_broken_table_is_left_alone(tuning: Tuning, compile_cache: Path) -> None:
+    choices = list(tune(Paced(0), tuning, compile_cache))
+    tuning.table.write_text('{"configurations": {}, "choices": {}}')
+    with pytest.raises(KernelbookError, match="has no configuration 'small'"):
+        write_table(tuning, "fake-gpu", choices)
+    tuning.table.write_text("{")
+    with pytest.raises(KernelbookError, match="is no tuning table"):
+        write_table(tuning, "fake-gpu", choices)
+    assert tuning.table.read_text() == "{"
