@@ -296,6 +296,8 @@ SHAPES = (naive(16, 16), naive(32, 8), naive(8, 32), tiled(32), tiled(16), tiled
 EXPERIMENTS = [
     VECTOR_ADD,
     gemm(1024, (*SHAPES, tiled_rows(16), tiled_rows(8)), cpu=True),
+    # Rows of 4224 bytes: those 16 or 32 rows apart do not fall a power of two apart.
+    gemm(1056, SHAPES, cpu=False),
     gemm(2048, MAIN, cpu=False),
     gemm(4096, (*SHAPES, tiled_rows(16), tiled_rows(8)), cpu=False),
     gemm(8192, MAIN, cpu=False),
