@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..errors import KernelbookError
 from ..experiment import Text
@@ -126,10 +126,11 @@ def _cell(book: Book, name: str, entry: Entry, units: dict[str, str]) -> Cell:
         ratio = _ratio(book, entry, name)
         if ratio is None:
             return EMPTY
-        return Cell(both(number(ratio[0], ",.2f")), grade, detail=detail, stale=ratio[1])
+        text = number(ratio[0], ",.2f")
+        return Cell(both(text), grade, detail=detail, stale=ratio[1], row=row, over=variant)
     unit = units[name]
     text, spread = row_value(row, unit), row_spread(row, unit)
-    return Cell(both(text), grade, spread, row.samples, detail, stale=row.stale)
+    return Cell(both(text), grade, spread, row.samples, detail, stale=row.stale, row=row)
 
 
 def _ratio(book: Book, entry: Entry, name: str) -> tuple[float, bool] | None:
@@ -151,7 +152,7 @@ def _about_run(name: str, entry: Entry, time_unit: str) -> Cell:
         if time is None or time.q1 is None:
             return EMPTY
         text = row_spread(time, time_unit) if name == "spread" else f"{time.samples:,}"
-        return Cell(both(text), grade, stale=time.stale)
+        return Cell(both(text), grade, stale=time.stale, row=time)
     checks = entry.result.verifications
     if not checks:
         return EMPTY
@@ -200,7 +201,7 @@ def _competes(book: Book, entry: Entry) -> bool:
 
 
 def _marked(cell: Cell) -> Cell:
-    return Cell(cell.text, cell.grade, cell.spread, cell.samples, cell.detail, True, cell.stale)
+    return replace(cell, best=True)
 
 
 def _line(book: Book, entry: Entry, cells: tuple[Cell, ...]) -> Line:

@@ -7,11 +7,12 @@ whoever renders a table escapes all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ..experiment import Text
 from ..quantities import Grade
+from .rows import Row
 
 
 def both(text: str) -> Text:
@@ -36,6 +37,7 @@ class Cell:
     ``spread`` and ``samples`` are what stands behind a measured number; ``detail`` is its
     provenance in one line; ``best`` marks the best of our kernels in this column on this device.
     ``source`` is a .cu under kernels/ ("01_basics/vector_add.cu") the cell should link to.
+    ``row`` is the number in the records this cell shows, or divides for a ratio to ``over``.
     """
 
     text: Text
@@ -47,6 +49,8 @@ class Cell:
     stale: bool = False
     code: bool = False
     source: str = ""
+    row: Row | None = field(default=None, compare=False, repr=False)
+    over: str = ""
 
 
 EMPTY = Cell(both("—"))

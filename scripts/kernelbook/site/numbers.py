@@ -154,37 +154,45 @@ def number_html(text: str, quantity: Quantity, page: PageState, expression: str 
     label = provenance.grade_name(grade, page.language)
     classes = f"kb-number kb-{grade.label}" + (" kb-stale" if quantity.stale else "")
     tip_id = page.new_id("kb-tip")
-    tip = tip_html(quantity, page, expression)
+    href = _row_link(quantity, page)
+    tip = tip_html(quantity, page, expression, linked=bool(href))
     inner = (
         f'<span class="kb-value">{escape(text)}</span>'
         f'<sup class="kb-badge" data-search-exclude="">{escape(label)}</sup>'
         f'<span class="kb-tip" role="tooltip" id="{tip_id}" data-search-exclude="">{tip}</span>'
     )
-    href = _row_link(quantity, page)
     if href:
         return f'<a class="{classes}" href="{escape(href)}" aria-describedby="{tip_id}">{inner}</a>'
     return f'<span class="{classes}" tabindex="0" aria-describedby="{tip_id}">{inner}</span>'
 
 
-def tip_html(quantity: Quantity, page: PageState, expression: str = "") -> str:
-    """Grade, expression and sources; without nested spans, which the search index trips over."""
-    parts = [f"<b>{escape(provenance.grade_name(quantity.grade, page.language))}</b>"]
+def tip_html(
+    quantity: Quantity, page: PageState, expression: str = "", *, linked: bool = False
+) -> str:
+    """Grade, expression and sources: one source line by line, several in a line each."""
+    language = page.language
+    tip = [f"<b>{escape(provenance.grade_name(quantity.grade, language))}</b>"]
     if quantity.stale:
-        parts.append(f"<em>{escape(provenance.word(page.language, 'stale'))}</em>")
+        tip.append(f"<em>{escape(provenance.word(language, 'stale'))}</em>")
     if expression:
-        parts.append(f"<code>{escape(expression)}</code>")
+        tip.append(f"<code>{escape(expression)}</code>")
     # The weakest source decides the grade, so it comes first.
     ordered = sorted(quantity.sources, key=lambda source: source.grade)
-    for source in ordered[:_SHOWN_SOURCES]:
-        parts.append(f"<small>{escape(_source_text(source))}</small>")
+    if len(ordered) == 1:
+        tip.append(provenance.lines_html((ordered[0].label, *_details(ordered[0]))))
+    else:
+        shown = (" · ".join((s.label, *_details(s))) for s in ordered[:_SHOWN_SOURCES])
+        tip.append(provenance.lines_html(shown))
     if len(ordered) > _SHOWN_SOURCES:
-        more = provenance.word(page.language, "more").format(len(ordered) - _SHOWN_SOURCES)
-        parts.append(f"<small>{escape(more)}</small>")
-    return "".join(parts)
+        more = provenance.word(language, "more").format(len(ordered) - _SHOWN_SOURCES)
+        tip.append(provenance.lines_html((more,)))
+    if linked:
+        tip.append(f"<i>{escape(provenance.word(language, 'go'))}</i>")
+    return "".join(tip)
 
 
-def _source_text(source: Source) -> str:
-    return source.label + (f" · {source.detail}" if source.detail else "")
+def _details(source: Source) -> tuple[str, ...]:
+    return tuple(filter(None, source.detail.split(provenance.BETWEEN)))
 
 
 def _row_link(quantity: Quantity, page: PageState) -> str:

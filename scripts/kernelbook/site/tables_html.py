@@ -80,7 +80,7 @@ def _row(table: Table, line: Line, page: PageState, *, graded: bool) -> str:
         classes = ["kb-num"] if head.numeric else []
         classes += ["kb-best"] * cell.best + ["kb-stale"] * cell.stale
         attribute = f' class="{" ".join(classes)}"' if classes else ""
-        shown = _first(line, cell, page) if place == 0 else _cell(line, cell, head.unit, page)
+        shown = _first(line, cell, page) if place == 0 else _cell(line, cell, page)
         tag = "th scope='row'" if place == 0 else "td"
         cells.append(f"<{tag}{attribute}>{shown}</{tag.split()[0]}>")
     if graded:
@@ -112,13 +112,13 @@ def _text(cell: Cell, page: PageState) -> str:
     return text
 
 
-def _cell(line: Line, cell: Cell, unit: str, page: PageState) -> str:
+def _cell(line: Line, cell: Cell, page: PageState) -> str:
     text = _text(cell, page)
     if cell.grade is None or cell.grade is Grade.THEORY or not line.anchor:
         return text
     tip_id = page.new_id("kb-tip")
-    tip = _tip(cell, unit, page.language)
     uri = f"results/{line.chapter}.md"
+    tip = _tip(cell, page.language, linked=page.has_page(uri))
     inner = f'{text}<span class="kb-tip" role="tooltip" id="{tip_id}" data-search-exclude="">'
     inner += f"{tip}</span>"
     classes = f"kb-number kb-cell kb-{cell.grade.label}"
@@ -128,19 +128,18 @@ def _cell(line: Line, cell: Cell, unit: str, page: PageState) -> str:
     return f'<span class="{classes}" tabindex="0" aria-describedby="{tip_id}">{inner}</span>'
 
 
-def _tip(cell: Cell, unit: str, language: str) -> str:
+def _tip(cell: Cell, language: str, *, linked: bool) -> str:
     assert cell.grade is not None
-    parts = [f"<b>{escape(GRADES[cell.grade].of(language))}</b>"]
+    tip = [f"<b>{escape(GRADES[cell.grade].of(language))}</b>"]
     if cell.stale:
-        parts.append(f"<em>{escape(provenance.word(language, 'stale'))}</em>")
-    if cell.spread:
-        parts.append(f"<small>q1–q3 {escape(cell.spread)} {escape(unit)}</small>")
-    if cell.samples:
-        samples = provenance.word(language, "samples").format(cell.samples)
-        parts.append(f"<small>{escape(samples)}</small>")
-    if cell.detail:
-        parts.append(f"<small>{escape(cell.detail)}</small>")
-    return "".join(parts)
+        tip.append(f"<em>{escape(provenance.word(language, 'stale'))}</em>")
+    if cell.row is not None:
+        tip.append(provenance.lines_html(provenance.parts(cell.row, language, cell.over)))
+    elif cell.detail:
+        tip.append(provenance.lines_html((cell.detail,)))
+    if linked:
+        tip.append(f"<i>{escape(provenance.word(language, 'go'))}</i>")
+    return "".join(tip)
 
 
 def _remarks(table: Table, language: str) -> str:
