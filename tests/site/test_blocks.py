@@ -46,7 +46,7 @@ def test_a_readers_own_card_appears_by_itself(tiny: Path) -> None:
         "/// results | scale_1k\n    columns: [time]\n    evidence: measured\n///\n", tiny
     )
     assert ["乘以 2", "My &lt;Card&gt;（本机）", "7.0", "实测"] in rows(html)
-    assert 'data-device="my-card" class="kb-local"' in html
+    assert 'data-device="my-card@local" class="kb-local"' in html
     boxes = convert("/// hardware |\n///\n", tiny)
     assert "My &lt;Card&gt;" in boxes
 

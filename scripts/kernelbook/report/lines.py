@@ -258,7 +258,9 @@ def _note(book: Book, entry: Entry) -> Text | None:
         if timing.throttle and time is not None and timing.cache == time.cache:
             zh.append(f"测量时降频：{timing.throttle}")
             en.append(f"throttled: {timing.throttle}")
-    note = Text("；".join(filter(None, zh)), "; ".join(filter(None, en)))
+    # What the author says of a baseline, its record may say again.
+    zh, en = list(dict.fromkeys(filter(None, zh))), list(dict.fromkeys(filter(None, en)))
+    note = Text("；".join(zh), "; ".join(en))
     return note if note.zh or note.en else None
 
 

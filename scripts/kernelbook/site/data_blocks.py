@@ -180,22 +180,30 @@ class ChartBlock(BookBlock):
         except KernelbookError as error:
             self.page.note(self.error(error))
             return
-        holder = ET.Element("div", {"class": "kb-figure__drawing", "tabindex": "0"})
+        holder = ET.Element("div", {"class": "kb-figure__drawings"})
         holder.text = AtomicString(self.page.md.htmlStash.store(html))
         block.insert(0, holder)
 
     def html(self) -> str:
         alt = self.options["alt"]
-        drawing = charts.inline(
+        label = f'aria-labelledby="{self.name}"'
+        if alt:
+            label = f'aria-label="{charts.attribute(alt)}"'
+        drawings = charts.drawings(
             self.page.project,
             self.argument,
             self.page.language,
             prefix=self.name,
-            label=f'aria-label="{charts.attribute(alt)}"'
-            if alt
-            else f'aria-labelledby="{self.name}"',
+            label=label,
         )
-        return drawing or empty_html(self.page.language)
+        if not drawings:
+            return empty_html(self.page.language)
+        return "".join(
+            f'<div class="kb-figure__drawing" tabindex="0" role="group" {label}'
+            f' data-devices="{charts.attribute(" ".join(drawing.devices))}"'
+            f"{' hidden' * (place > 0)}>{drawing.svg}</div>"
+            for place, drawing in enumerate(drawings)
+        )
 
 
 class FigureIfBlock(BookBlock):

@@ -21,6 +21,7 @@ from kernelbook.site.numbers import TokenInline, TokenPostprocessor, TokenPrepro
 from kernelbook.site.page import LANGUAGES, PageState
 from kernelbook.site.place import page_error
 from kernelbook.site.results_page import ResultsPagePreprocessor
+from kernelbook.site.switch import SwitchPostprocessor
 from kernelbook.site.tokens import Token
 
 # Before everything that reads or removes text (whitespace normalisation is at 30).
@@ -65,6 +66,7 @@ class SiteExtension(BlocksExtension):
         md.preprocessors.register(ResultsPagePreprocessor(page), "kb-results", _PREPROCESS - 1)
         md.inlinePatterns.register(TokenInline(page, tokens), "kb-token", _INLINE)
         md.postprocessors.register(TokenPostprocessor(page, tokens), "kb-tokens", _POSTPROCESS)
+        md.postprocessors.register(SwitchPostprocessor(page), "kb-switch", _POSTPROCESS - 1)
         for block in BLOCKS:
             block_mgr.register(block, {"page": page, "tokens": tokens})
         md.treeprocessors.register(LeftoverTreeprocessor(page, block_mgr), "kb-leftover", _LEFTOVER)

@@ -24,6 +24,7 @@ from kernelbook.report.model import (
 from kernelbook.site import provenance
 from kernelbook.site.excerpt import source_page
 from kernelbook.site.page import PageState
+from kernelbook.site.switch import device_key
 
 _GRADE = Text("证据", "evidence")
 _EMPTY = Text("还没有这样的记录。", "There are no such records yet.")
@@ -35,6 +36,7 @@ _LABEL = {
     "compiled": Text("编译结果", "compilation"),
     "kernels": Text("代码路径", "code paths"),
 }
+_BY_DEVICE = ("results", "counters")  # tables whose lines are of a card, not of an architecture
 
 
 def table_html(table: Table, page: PageState, *, graded: bool = True) -> str:
@@ -49,7 +51,7 @@ def table_html(table: Table, page: PageState, *, graded: bool = True) -> str:
         for h in table.header
     )
     if graded:
-        heads += f'<th scope="col">{escape(_GRADE.of(language))}</th>'
+        heads += f'<th scope="col" class="kb-grades">{escape(_GRADE.of(language))}</th>'
     rows = "".join(_row(table, line, page, graded=graded) for line in table.lines)
     label = escape(_LABEL[table.kind].of(language))
     return (
@@ -86,7 +88,9 @@ def _row(table: Table, line: Line, page: PageState, *, graded: bool) -> str:
     if graded:
         grades = "".join(badge(g, page.language) for g in grades_of(line.cells)) or "—"
         cells.append(f'<td class="kb-grades">{grades}</td>')
-    attributes = f' data-device="{escape(line.device)}"' if line.device else ""
+    attributes = ""
+    if table.kind in _BY_DEVICE and line.device:
+        attributes = f' data-device="{escape(device_key(line.device, line.local))}"'
     attributes += ' class="kb-local"' if line.local else ""
     return f"<tr{attributes}>{''.join(cells)}</tr>"
 
@@ -166,8 +170,9 @@ def hardware_html(boxes: Sequence[Box], language: str) -> str:
 def _box(box: Box, language: str) -> str:
     figures = "".join(_figure(figure, language) for figure in box.figures)
     role = escape(ROLES[box.role].of(language))
+    key = escape(device_key(box.slug, box.role == "local"))
     return (
-        f'<section class="kb-device kb-device--{box.role}" data-device="{escape(box.slug)}">'
+        f'<section class="kb-device kb-device--{box.role}" data-device="{key}">'
         f'<p class="kb-device__name"><b>{escape(box.name)}</b> <small>{role}</small></p>'
         f"<dl>{figures}</dl></section>"
     )
