@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """Compile, verify and measure or count every kernel, then render results/. See --help."""
 
+import signal
 import sys
 
+# Until the command itself is there to answer it, a Ctrl-C ends Python quietly.
+signal.signal(signal.SIGINT, signal.SIG_DFL)
 try:
     from kernelbook.runner.cli import main
 except ModuleNotFoundError as missing:

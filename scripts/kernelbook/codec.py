@@ -11,6 +11,7 @@ import json
 import math
 import os
 import tempfile
+import time
 import types
 import typing
 from collections.abc import Mapping
@@ -22,6 +23,8 @@ from .errors import RecordError
 T = TypeVar("T")
 MAX_BYTES = 8 * 2**20  # the largest record of a long run is well under 1 MiB
 MAX_DEPTH = 24
+PROBE_BYTES = 64 * 1024
+LEFTOVER_S = 3600.0
 MAX_INTEGER = 2**63 - 1  # larger ones are no count, size or seed of ours
 
 
@@ -85,6 +88,23 @@ def write_atomically(path: Path, text: str) -> bool:
             raise RecordError(f"cannot be written: {error.strerror or error}", file=path) from error
         raise
     return True
+
+
+def ready_to_write(folder: Path) -> None:
+    """Raise RecordError where a folder cannot take files: better before an hour of work than after.
+
+    Removes what killed runs left half-written; another run's is younger than `LEFTOVER_S`.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(PROBE_BYTES))
+            probe.flush()
+        for part in folder.rglob(".*.part"):
+            if time.time() - part.stat().st_mtime > LEFTOVER_S:
+                part.unlink(missing_ok=True)
+    except OSError as error:
+        raise RecordError(f"cannot be written: {error.strerror or error}", file=folder) from error
 
 
 def _plain(value: Any) -> Any:

@@ -53,9 +53,9 @@ class Rule:
 
     ``gap``: what is apart by less is not called different. Two runs of one kernel lie in different
     places of memory, which moves whole series by more than their own samples show: on an H200 by
-    0.07 % at the median of 44 rows, by 0.7 % or more in one of twenty pairs, by 2.8 % at most. With 1.25 %
-    equal runs were called different, from 2 % on some that were 3 % slower were missed
-    (tests/golden/aa_pairs.json). ``rank_z``: how many standard deviations the ranks lie above
+    0.07 % at the median of 264 pairs, by 0.7 % or more in one of twenty, by 2.8 % at most
+    (tests/golden/aa_pairs.json). With 1.25 % some of them were called different, from 2 % on some
+    that were 3 % slower were missed. ``rank_z``: how many standard deviations the ranks lie above
     those of equal series; 3 is one in 700. ``slow_end``: by how much the ninth decile must have
     moved. ``same_center``: medians this close are not told apart. ``same_spread``: with more noise
     than this (interquartile range over median) nothing is called the same. ``least_samples``: fewer

@@ -239,11 +239,13 @@ def _store(entry: Path, compiled: Compiled) -> None:
         "resources": {k: asdict(v) for k, v in compiled.resources.items()},
         "log": compiled.log,
     }
+    name = ""
     try:
         entry.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=entry.parent, suffix=".part")
         with os.fdopen(handle, "w", encoding="utf-8") as out:
             json.dump(data, out)
         os.replace(name, entry)
-    except OSError:
-        return  # a cache that cannot be written costs time, not the run
+    except OSError:  # a cache that cannot be written costs time, not the run
+        if name:
+            Path(name).unlink(missing_ok=True)

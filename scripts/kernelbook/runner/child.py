@@ -20,6 +20,7 @@ from ..gpu.backend import Backend, backend_class
 from ..gpu.device_info import target_of
 from ..resources import compile_kernel
 from ..verify import TIMING_SEED_OFFSET, fill_random, guard
+from .orphans import die_with_parent
 from .request import Request, Teller
 from .session import ContextLost, Session
 
@@ -72,6 +73,7 @@ def launch_once(request: Request) -> None:
 
 
 if __name__ == "__main__":
+    die_with_parent()
     code = main(sys.argv[1:])
     sys.stdout.flush()
     sys.stderr.flush()

@@ -10,6 +10,7 @@ import signal
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -29,6 +30,7 @@ from ..staleness import kernel_key, launch_of
 from ..verify import verify_kernel
 from .compiling import existing, merge
 from .context import Context
+from .orphans import die_with_parent
 from .outcome import Outcome
 from .progress import Stage
 from .provenance import Provenance
@@ -42,26 +44,47 @@ def count_all(context: Context, selections: Sequence[Selection], stage: Stage) -
     """
     known = {} if context.again else _current(context, selections)
     spawn = get_context("spawn")
-    with ProcessPoolExecutor(os.cpu_count() or 1, mp_context=spawn) as pool:
-        jobs: dict[str, Future[Result]] = {}
-        for selection in selections:
-            for kernel in _kernels(selection):
-                key = _key(selection.experiment, kernel, context.sheets)
-                if key not in known and key not in jobs:
-                    jobs[key] = pool.submit(
-                        _count_in_worker,
-                        context.root,
-                        selection.experiment.name,
-                        kernel.name,
-                        context.cache,
-                    )
+    with ProcessPoolExecutor(
+        os.cpu_count() or 1, spawn, initializer=die_with_parent, initargs=(os.getpid(),)
+    ) as pool:
         try:
+            with _uninterrupted():
+                jobs = _submit(pool, context, selections, known)
             for selection in selections:
                 yield _finish(context, selection, jobs, known)
                 stage.step(selection.experiment.name)
         except KeyboardInterrupt:
             _stop(pool)
             raise
+
+
+def _submit(
+    pool: ProcessPoolExecutor,
+    context: Context,
+    selections: Sequence[Selection],
+    known: Mapping[str, Result],
+) -> dict[str, Future[Result]]:
+    jobs: dict[str, Future[Result]] = {}
+    for selection in selections:
+        for kernel in _kernels(selection):
+            key = _key(selection.experiment, kernel, context.sheets)
+            if key not in known and key not in jobs:
+                name = selection.experiment.name
+                jobs[key] = pool.submit(
+                    _count_in_worker, context.root, name, kernel.name, context.cache
+                )
+    return jobs
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Holds signals back while workers are started: one that is started by half dies with a
+    traceback. Workers inherit the mask, so nothing but the parent ends them."""
+    old = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old)
 
 
 def count_kernel(
@@ -265,11 +288,10 @@ def _stop(pool: ProcessPoolExecutor) -> None:
     processes = list((pool._processes or {}).values())
     pool.shutdown(wait=False, cancel_futures=True)
     for process in processes:
-        process.terminate()
+        process.kill()
 
 
 def _count_in_worker(root: Path, experiment_name: str, kernel_name: str, cache: Path) -> Result:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its workers itself
     experiment = catalogs.load(root).experiment(experiment_name)
     reference = sheets().device(sheets().reference)
     kernel = next(k for k in experiment.kernels if k.name == kernel_name)
