@@ -6,9 +6,9 @@
 // Look at: what binds is not memory but the read ports of the register file. Two banks give a
 // multiply-add one register each in a cycle, and it wants three: one has to come from the reuse
 // cache, and the other two from different banks. Source cannot name registers, but it can leave
-// the compiler free to choose them: enough registers to spare (fragments of one step ahead, no
-// more), accumulators that no 128-bit store ties to aligned quads (EPILOGUE 1), and an order of
-// the multiply-adds that changes one operand at a time (ORDER).
+// the compiler free to choose them: registers to spare (fragments one step ahead, no further),
+// accumulators that no 128-bit store ties to aligned quads (EPILOGUE 1), and an order of the
+// multiply-adds that changes one operand at a time (ORDER).
 //
 // BM BN     the tile of a block           WM WN  of a warp          TM TN  of a thread
 // BK        steps of the reduction a warp takes from one tile
@@ -216,12 +216,11 @@ static __device__ __forceinline__ void multiply(const float* a, const float* b, 
             }
         }
     };
-    auto advance = [&](int by) {
+    auto advance_a = [&](int by) {
 #pragma unroll
         for (int i = 0; i < A_LOADS / A_DEEP; ++i) {
             from_a[i] += by;
         }
-        from_b += static_cast<size_t>(by) * k;
     };
 
     if (begin < end) {
@@ -231,7 +230,8 @@ static __device__ __forceinline__ void multiply(const float* a, const float* b, 
         }
         hold_a(depth);
         put_a(0);
-        advance(depth);
+        advance_a(depth);
+        from_b += static_cast<size_t>(depth) * k;
     }
     wait_for_copies();
     __syncthreads();
@@ -260,10 +260,20 @@ static __device__ __forceinline__ void multiply(const float* a, const float* b, 
         }
     };
 
-    // [main_loop]
     fetch(0, 0);
-    for (int tile = begin; tile < end - 1; ++tile) {
+    if (begin + 1 < end) {
         hold_a(DEPTH);
+    }
+    // [main_loop]
+    for (int tile = begin; tile < end - 1; ++tile) {
+        // While a tile is multiplied, the next one of B is copied, and the next but one of A waits
+        // in registers: loaded before the barrier, it is stored a whole tile later. Where there is
+        // no next but one, it is the last tile once more, rather than a question in the loop.
+        advance_a(tile + 2 < end ? DEPTH : 0);
+#pragma unroll
+        for (int i = 0; i < B_LOADS; ++i) {
+            copy_b(stage ^ 1, i, DEPTH);
+        }
 #pragma unroll
         for (int x = 0; x < BK; ++x) {
             if (x + 1 < BK) {
@@ -271,19 +281,14 @@ static __device__ __forceinline__ void multiply(const float* a, const float* b, 
             } else {  // the first step of the next tile
                 stage ^= 1;
                 put_a(stage);
+                hold_a(DEPTH);
                 wait_for_copies();
                 __syncthreads();
                 fetch(0, 0);
             }
-#pragma unroll
-            for (int i = 0; i < B_LOADS; ++i) {
-                if (i * (BK - 1) / B_LOADS == x) {  // spread over the steps before the last
-                    copy_b(stage ^ 1, i, DEPTH);
-                }
-            }
             multiply_add(x % 2);
         }
-        advance(DEPTH);
+        from_b += static_cast<size_t>(DEPTH) * k;
     }
     // [/main_loop]
     // The last tile has none to fetch, and is short enough not to be unrolled.
@@ -324,7 +329,8 @@ static __device__ __forceinline__ void multiply(const float* a, const float* b, 
         for (int q = lane; q < LANES_M * WN / 4; q += 32) {
             const int y = q / (WN / 4), x = q % (WN / 4);
             const float* from = corner + y * PITCH_C + x;
-            store_quad<WIDE>(c, m, k, first_row + warp / WARPS_N * WM + i / 4 * 4 * LANES_M + 4 * y + i % 4,
+            store_quad<WIDE>(c, m, k,
+                             first_row + warp / WARPS_N * WM + i / 4 * 4 * LANES_M + 4 * y + i % 4,
                              first_col + warp % WARPS_N * WN + 4 * x,
                              make_float4(from[0], from[WN / 4], from[WN / 2], from[WN / 4 * 3]));
         }
