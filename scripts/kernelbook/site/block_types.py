@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelbook.site import code_blocks, data_blocks, series_blocks
+from kernelbook.site import code_blocks, data_blocks, method_block, series_blocks
 from kernelbook.site.blocks import BookBlock
 
 BLOCKS: tuple[type[BookBlock], ...] = (
@@ -18,5 +18,6 @@ BLOCKS: tuple[type[BookBlock], ...] = (
     data_blocks.ChaptersBlock,
     data_blocks.ChartBlock,
     data_blocks.FigureIfBlock,
+    method_block.MethodBlock,
     series_blocks.NavigationBlock,
 )
