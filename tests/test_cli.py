@@ -68,7 +68,9 @@ def test_a_kernel_that_does_not_compile_costs_its_own_row_only(
     file.write_text(text.replace(kernel[0], kernel[0] + second), encoding="utf-8")
     assert run(project) == 1
     error = capsys.readouterr().err
-    assert "broken.cu:5" in error
+    failed = [line for line in error.splitlines() if line.startswith("scale_1k/broken")]
+    assert len(failed) == 2, "to compile, and to count"
+    assert all("broken.cu:5" in line for line in failed)
     assert 'identifier "two" is undefined' in error
     record = load(project / "results/data/compiled/scale_1k.json")
     assert [(r.variant, r.status) for r in record.results] == [
@@ -77,6 +79,31 @@ def test_a_kernel_that_does_not_compile_costs_its_own_row_only(
     ]
     assert str(project) not in (project / "results/data/compiled/scale_1k.json").read_text()
     assert run(project, "--only", "scale") == 0
+
+
+def test_a_kernel_in_two_experiments_is_verified_as_each_of_them_says(project: Path) -> None:
+    file = project / "kernels/01_tiny/experiments.py"
+    text = file.read_text(encoding="utf-8")
+    more = """
+from dataclasses import replace
+EXPERIMENTS.append(replace(EXPERIMENTS[0], name="scale_2k", ragged=({"n": 7},)))
+"""
+    file.write_text(text + more, encoding="utf-8")
+    counted = project / "results/data/counted"
+    assert run(project) == 0
+    sizes = {
+        name: [v.shape["n"] for v in load(counted / f"{name}.json").results[0].verifications]
+        for name in ("scale_1k", "scale_2k")
+    }
+    assert sizes == {"scale_1k": [256, 1, 33], "scale_2k": [256, 7]}
+    files = {p: p.read_bytes() for p in counted.iterdir()}
+    assert run(project) == 0
+    assert {p: p.read_bytes() for p in counted.iterdir()} == files
+    file.write_text(text.replace('{"n": 33}', '{"n": 65}') + more, encoding="utf-8")
+    assert run(project) == 0  # the source is the same, but nobody has verified it at 65
+    record = load(counted / "scale_1k.json")
+    assert [v.shape["n"] for v in record.results[0].verifications] == [256, 1, 65]
+    assert (counted / "scale_2k.json").read_bytes() == files[counted / "scale_2k.json"]
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def _finish(context: Context, selection: Selection, jobs: Jobs) -> Outcome:
             rows[name] = _row(experiment, name, tuple(f.result() for f in futures), context.sheets)
         except (KernelbookError, OSError) as error:
             failures.append(f"{experiment.name}/{name}: {error}")
-            rows[name] = Result(name, "kernel", status="failed", reason=_portable(error))
+            rows[name] = Result(name, "kernel", status="failed", reason=portable(error))
     record = Record(
         schema=SCHEMA,
         evidence="compiled",
@@ -151,7 +151,7 @@ def _row(
     )
 
 
-def _portable(error: Exception) -> str:
+def portable(error: Exception) -> str:
     """The sentence without this machine's paths, since records are published."""
     if isinstance(error, KernelbookError) and error.file:
         return f"{Path(error.file).name}:{error.line or 1}: {error.what}"

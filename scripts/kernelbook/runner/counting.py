@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -28,19 +28,23 @@ from ..records import SCHEMA, Record, Result, Verification, load, path_of, save
 from ..resources import compilation_of, compile_kernel
 from ..staleness import kernel_key, launch_of
 from ..verify import verify_kernel
-from .compiling import existing, merge
+from .compiling import existing, merge, portable
 from .context import Context
 from .orphans import die_with_parent
 from .outcome import Outcome
 from .progress import Stage
 from .provenance import Provenance
 
+Question = tuple[object, ...]
+Jobs = dict[Question, Future[Result]]
+Known = dict[tuple[str, str], Result]  # by experiment and variant
+
 
 def count_all(context: Context, selections: Sequence[Selection], stage: Stage) -> Iterator[Outcome]:
     """Count what has no current record and write the records, one experiment after another.
 
-    Kernels with equal keys (the same kernel at the same emulator size in two experiments) are
-    executed once.
+    What two experiments ask in the same words (the same kernel, sizes, bounds and model) is
+    executed once. A row that stands is the experiment's own: another one verifies otherwise.
     """
     known = {} if context.again else _current(context, selections)
     spawn = get_context("spawn")
@@ -62,15 +66,15 @@ def _submit(
     pool: ProcessPoolExecutor,
     context: Context,
     selections: Sequence[Selection],
-    known: Mapping[str, Result],
-) -> dict[str, Future[Result]]:
-    jobs: dict[str, Future[Result]] = {}
+    known: Known,
+) -> Jobs:
+    jobs: Jobs = {}
     for selection in selections:
         for kernel in _kernels(selection):
-            key = _key(selection.experiment, kernel, context.sheets)
-            if key not in known and key not in jobs:
-                name = selection.experiment.name
-                jobs[key] = pool.submit(
+            name = selection.experiment.name
+            question = _question(selection.experiment, kernel, context.sheets)
+            if (name, kernel.name) not in known and question not in jobs:
+                jobs[question] = pool.submit(
                     _count_in_worker, context.root, name, kernel.name, context.cache
                 )
     return jobs
@@ -124,7 +128,7 @@ def count_kernel(
     counted: ptx.Run | None = None
     findings: dict[object, ptx.Finding] = {}
     try:
-        for number, each in enumerate((shape, *experiment.ragged)):
+        for number, each in enumerate(_verified_at(experiment)):
             runs.clear()
             found = verify_kernel(
                 experiment, kernel, each, target, launch, np, launches=2 if number else 1
@@ -212,16 +216,49 @@ def _key(experiment: Experiment, kernel: Kernel, sheets: Sheets) -> str:
     return kernel_key(experiment, kernel, reference.arch.name, shape, reference.target)
 
 
-def _current(context: Context, selections: Sequence[Selection]) -> dict[str, Result]:
-    """Rows that stand and whose key is the tree's, by key."""
-    found: dict[str, Result] = {}
+def _question(experiment: Experiment, kernel: Kernel, sheets: Sheets) -> Question:
+    """All that a counted row answers: two kernels with equal ones get equal rows.
+
+    The key alone is not enough, since it leaves out how a kernel is verified and what it is
+    said to move: neither changes what the hardware does.
+    """
+    bounds, shape = experiment.tolerance, experiment.emulator_shape
+    return (
+        _key(experiment, kernel, sheets),
+        kernel.counter_example,
+        experiment.reference,
+        tuple((b.name, b.role, b.dtype, b.low, b.high) for b in experiment.buffers),
+        tuple(
+            (*sorted(s.items()), bounds.relative, bounds.absolute, bounds.scale(s))
+            for s in _verified_at(experiment)
+        ),
+        (experiment.flops(shape), experiment.bytes_read(shape), experiment.bytes_written(shape)),
+    )
+
+
+def _verified_at(experiment: Experiment) -> tuple[Shape, ...]:
+    return (experiment.emulator_shape, *experiment.ragged)
+
+
+def _current(context: Context, selections: Sequence[Selection]) -> Known:
+    """Rows that stand: taken under the tree's key, verified at the tree's sizes."""
+    found: Known = {}
     for selection in selections:
-        path = path_of(context.results, _empty(selection.experiment, Provenance("", False, "")))
-        if path.is_file():
-            wanted = {_key(selection.experiment, k, context.sheets) for k in _kernels(selection)}
-            for row in load(path).results:
-                if row.key in wanted and row.status == "ok":
-                    found[row.key] = row
+        experiment = selection.experiment
+        path = path_of(context.results, _empty(experiment, Provenance("", False, "")))
+        if not path.is_file():
+            continue
+        record = load(path)
+        sizes = [dict(s) for s in _verified_at(experiment)]
+        for kernel in _kernels(selection):
+            row = record.result(kernel.name)
+            if (
+                row is not None
+                and row.status == "ok"
+                and row.key == _key(experiment, kernel, context.sheets)
+                and [dict(v.shape) for v in row.verifications] == sizes
+            ):
+                found[experiment.name, kernel.name] = row
     return found
 
 
@@ -244,8 +281,8 @@ def _empty(experiment: Experiment, provenance: Provenance) -> Record:
 def _finish(
     context: Context,
     selection: Selection,
-    jobs: Mapping[str, Future[Result]],
-    known: Mapping[str, Result],
+    jobs: Jobs,
+    known: Known,
 ) -> Outcome:
     experiment = selection.experiment
     rows: dict[str, Result] = {}
@@ -255,8 +292,9 @@ def _finish(
                 kernel.name, "kernel", status="skipped", reason=f"GPU only: {kernel.gpu_only}"
             )
         elif kernel.name in selection.variants:
-            key = _key(experiment, kernel, context.sheets)
-            row = known[key] if key in known else _result_of(jobs[key], kernel)
+            row = known.get((experiment.name, kernel.name)) or _result_of(
+                jobs[_question(experiment, kernel, context.sheets)], kernel
+            )
             # The same kernel may have been counted under another experiment's variant name.
             rows[kernel.name] = replace(row, variant=kernel.name)
     record = _empty(experiment, context.provenance)
@@ -277,7 +315,7 @@ def _result_of(job: Future[Result], kernel: Kernel) -> Result:
     try:
         return job.result()
     except KernelbookError as error:
-        reason = error.what
+        reason = portable(error)
     except BrokenProcessPool:
         reason = "its process died, most likely for lack of memory"
     return Result(kernel.name, "kernel", status="failed", reason=reason)
