@@ -20,6 +20,7 @@ pytestmark = pytest.mark.browser
 ARTICLE = "01-vector-add-to-tiled-gemm/"
 PAGES = (
     "", ARTICLE, "results/", "results/01_basics/", "source/", "source/01_basics/matrix_mul_tiled/",
+    "how-we-measure/",
 )  # fmt: skip
 BOTH = tuple(f"{prefix}{page}" for prefix in ("", "en/") for page in PAGES)
 ARTICLE_LIMIT_BYTES = 250 * 1000

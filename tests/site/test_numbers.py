@@ -57,7 +57,8 @@ def test_a_measured_number_leads_to_its_row_and_says_where_it_came_from(tiny: Pa
     assert f'role="tooltip" id="{link[2]}"' in html
     tip = tip_of(html)
     for part in (
-        "measured", "scale_1k / scale / time, nvidia-h200", "as recorded: 2 µs ± 1 % (q1–q3 1.98–2.02)",
+        "measured", "scale_1k / scale / time, nvidia-h200",
+            "as recorded: 2 µs ± 1 % (q1–q3 1.98–2.02)",
             "device: NVIDIA H200", "samples: 41, cold L2", "SM clock: 1,980 MHz", "shape: n=1024",
             "date: 2026-11-29", "commit: 0123456789", "press Enter for its row",
     ):  # fmt: skip

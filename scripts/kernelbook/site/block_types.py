@@ -20,4 +20,8 @@ BLOCKS: tuple[type[BookBlock], ...] = (
     data_blocks.FigureIfBlock,
     method_block.MethodBlock,
     series_blocks.NavigationBlock,
+    series_blocks.ListBlock,
+    series_blocks.GraphBlock,
+    series_blocks.PathsBlock,
+    series_blocks.TagsBlock,
 )

@@ -28,8 +28,11 @@ def sampling_rows() -> Rows:
         (Text("预热：至少轮数", "warm-up: rounds at least"), f"{warm.min_runs}"),
         (Text("预热：至少时间", "warm-up: time at least"), f"{warm.min_s:g} s"),
         (
-            Text("预热：最近几次时钟读数之差不超过", "warm-up: last clock readings agree within"),
-            f"{warm.steady_readings}: {warm.steady_within:.1%}",
+            Text(
+                f"预热：最近 {warm.steady_readings} 次时钟读数之差不超过",
+                f"warm-up: the last {warm.steady_readings} readings of the clock agree within",
+            ),
+            f"{warm.steady_within:.1%}",
         ),
         (Text("预热：最长", "warm-up: time at most"), f"{warm.give_up_s:g} s"),
         (
@@ -55,8 +58,11 @@ def sampling_rows() -> Rows:
         ),
         (Text("停止：一行的时间用完", "stop: time of a row is up"), f"{FULL.timeout_s:g} s"),
         (
-            Text("很慢的核函数样本可少于下限，若它们超过", "fewer samples where they would take"),
-            f"> {LONGEST_SERIES_S:g} s",
+            Text(
+                "取满最少样本要超过此时间的行，样本更少",
+                "rows get fewer samples where the least would take longer than",
+            ),
+            f"{LONGEST_SERIES_S:g} s",
         ),
         (
             Text("前后两半中位数之差超过此值即为漂移", "halves whose medians differ by this drift"),

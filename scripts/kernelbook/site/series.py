@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,18 +26,46 @@ class Entry:
 
     slug: str
     title: Text
+    tags: tuple[str, ...]
     requires: tuple[Step, ...]
     leads_to: tuple[Step, ...]
 
 
 @dataclass(frozen=True)
+class Tag:
+    """What articles have in common; ``id`` is also its place on the page of the series."""
+
+    id: str
+    title: Text
+
+
+@dataclass(frozen=True)
+class Route:
+    """A way through the series for one kind of reader: slugs in reading order."""
+
+    id: str
+    title: Text
+    about: Text
+    articles: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Series:
-    """All articles in reading order."""
+    """All articles in reading order, and the ways to group them."""
 
     entries: tuple[Entry, ...]
+    tags: tuple[Tag, ...] = ()
+    paths: tuple[Route, ...] = ()
 
     def entry(self, slug: str) -> Entry | None:
         return next((entry for entry in self.entries if entry.slug == slug), None)
+
+    def tag(self, name: str) -> Tag:
+        """A tag that `load` has found to be listed."""
+        return next(tag for tag in self.tags if tag.id == name)
+
+    def tagged(self, name: str) -> tuple[Entry, ...]:
+        return tuple(entry for entry in self.entries if name in entry.tags)
 
     def neighbours(self, slug: str) -> tuple[Entry | None, Entry | None]:
         """The articles before and after this one."""
@@ -46,34 +74,69 @@ class Series:
         after = self.entries[place + 1] if place + 1 < len(self.entries) else None
         return before, after
 
+    @property
+    def edges(self) -> tuple[tuple[str, str], ...]:
+        """(what is read first, what builds on it), each once, in reading order."""
+        rank = {entry.slug: place for place, entry in enumerate(self.entries)}
+        found = {(step.slug, entry.slug) for entry in self.entries for step in entry.requires}
+        found |= {(entry.slug, step.slug) for entry in self.entries for step in entry.leads_to}
+        return tuple(sorted(found, key=lambda edge: (rank[edge[0]], rank[edge[1]])))
+
 
 def load(root: Path) -> Series:
-    """Read docs/series.toml; raises PageError naming the file and what is wrong."""
+    """The series of the repository; raises PageError naming the file and what is wrong."""
     file = root / "docs" / "series.toml"
     try:
         data = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise PageError(f"cannot be read: {error}", file=file) from None
     try:
-        series = Series(tuple(_entry(item) for item in data["article"]))
+        series = Series(
+            tuple(_entry(item) for item in data["article"]),
+            tuple(Tag(item["id"], _text(item)) for item in data.get("tag", ())),
+            tuple(_path(item) for item in data.get("path", ())),
+        )
     except (KeyError, TypeError) as error:
-        raise PageError(f"an article lacks {error}", file=file) from None
+        raise PageError(f"an article, tag or path lacks {error}", file=file) from None
+    for problem in _dangling(series):
+        raise PageError(problem, file=file)
+    return series
+
+
+def _dangling(series: Series) -> Iterable[str]:
     known = {entry.slug for entry in series.entries}
+    tags = {tag.id for tag in series.tags}
     for entry in series.entries:
         for step in (*entry.requires, *entry.leads_to):
             if step.slug not in known:
-                raise PageError(f"{entry.slug} names {step.slug!r}, which is not listed", file=file)
-    return series
+                yield f"{entry.slug} names {step.slug!r}, which is not listed"
+        for name in entry.tags:
+            if name not in tags:
+                yield f"{entry.slug} has the tag {name!r}, which is not listed"
+    for path in series.paths:
+        for slug in path.articles:
+            if slug not in known:
+                yield f"path {path.id!r} names {slug!r}, which is not listed"
+
+
+def _text(item: Mapping[str, Any]) -> Text:
+    return Text(item["zh"], item["en"])
 
 
 def _entry(item: Mapping[str, Any]) -> Entry:
     return Entry(
         slug=item["slug"],
-        title=Text(item["zh"], item["en"]),
+        title=_text(item),
+        tags=tuple(item.get("tags", ())),
         requires=tuple(_step(step) for step in item.get("requires", ())),
         leads_to=tuple(_step(step) for step in item.get("leads_to", ())),
     )
 
 
 def _step(item: Mapping[str, Any]) -> Step:
-    return Step(item["slug"], Text(item["zh"], item["en"]))
+    return Step(item["slug"], _text(item))
+
+
+def _path(item: Mapping[str, Any]) -> Route:
+    about = Text(item["about_zh"], item["about_en"])
+    return Route(item["id"], _text(item), about, tuple(item["articles"]))

@@ -1,0 +1,114 @@
+"""What is drawn from docs/series.toml: order, graph, paths and tags, none of them dangling."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import site_project
+from site_project import convert
+
+from kernelbook.errors import PageError
+from kernelbook.site import series
+from kernelbook.site.series_blocks import _wrapped
+
+TABLE = """\
+[[tag]]
+id = "memory"
+zh = "访存"
+en = "memory"
+
+[[path]]
+id = "short"
+zh = "短路线"
+en = "A short way"
+about_zh = "给赶时间的人"
+about_en = "for those in a hurry"
+articles = ["01-first", "02-second"]
+
+[[article]]
+slug = "00-start"
+zh = "导读"
+en = "How to read"
+
+[[article]]
+slug = "01-first"
+zh = "第一篇"
+en = "The first"
+tags = ["memory"]
+
+[[article.leads_to]]
+slug = "02-second"
+zh = "因为"
+en = "because"
+
+[[article]]
+slug = "02-second"
+zh = "第二篇"
+en = "The second"
+
+[[article.requires]]
+slug = "01-first"
+zh = "需要"
+en = "needs"
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project with a page for the first two of its three articles."""
+    root = site_project.make(tmp_path / "project")
+    (root / "docs" / "series.toml").write_text(TABLE, encoding="utf-8")
+    for language in ("zh", "en"):
+        for name in ("00-start.md", "01-first.md"):
+            (root / "docs" / language / name).write_text("# T\n", encoding="utf-8")
+    return root
+
+
+def test_written_articles_are_linked_and_planned_ones_are_named(project: Path) -> None:
+    html = convert("/// series |\n///\n", project, uri="01-first.md", language="en")
+    assert '<a href="../00-start/">How to read</a>' in html
+    assert '<a href="../01-first/">The first</a>' in html
+    assert re.search(r'row">The second</th><td></td><td>planned</td>', html)
+
+
+def test_an_article_says_what_it_needs_and_its_tags_lead_to_their_list(project: Path) -> None:
+    html = convert("/// navigation |\n///\n", project, uri="01-first.md", language="en")
+    assert '<a class="kb-tag" href="../00-start/#tag-memory">memory</a>' in html
+    assert "because" in html
+    tags = convert("/// series-tags |\n///\n", project, uri="00-start.md", language="en")
+    assert 'id="tag-memory"' in tags
+    assert "The first" in tags
+
+
+def test_a_path_lists_its_articles_in_order(project: Path) -> None:
+    html = convert("/// series-paths |\n///\n", project, uri="00-start.md", language="en")
+    text = re.sub(r"<[^>]*>", " ", html)
+    assert re.search(r"A short way\s+for those in a hurry\s+The first\s+The second\s+planned", text)
+
+
+def test_an_edge_named_from_both_sides_is_one_edge(project: Path) -> None:
+    assert series.load(project).edges == (("01-first", "02-second"),)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('tags = ["memory"]', 'tags = ["speed"]', "01-first has the tag 'speed'"),
+        ('["01-first", "02-second"]', '["09-gone"]', "path 'short' names '09-gone'"),
+        ('slug = "02-second"\nzh = "因为"', 'slug = "09-gone"\nzh = "因为"', "names '09-gone'"),
+        ('en = "memory"\n', "", "lacks 'en'"),
+    ],
+)
+def test_nothing_in_the_table_may_dangle(project: Path, old: str, new: str, says: str) -> None:
+    file = project / "docs" / "series.toml"
+    file.write_text(TABLE.replace(old, new), encoding="utf-8")
+    with pytest.raises(PageError, match=re.escape(says)) as error:
+        series.load(project)
+    assert "series.toml" in str(error.value)
+
+
+def test_titles_in_the_graph_break_between_words_and_never_before_a_stop() -> None:
+    assert _wrapped("12 Standard libraries: cuBLAS", 18) == ["12 Standard", "libraries: cuBLAS"]
+    assert _wrapped("01 从向量加法：到分块", 14) == ["01 从向量加", "法：到分块"]
