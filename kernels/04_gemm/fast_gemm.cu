@@ -186,7 +186,8 @@ static __device__ __forceinline__ void multiply(const float* a, const float* b, 
             const int x = a_x + i % A_DEEP * 8 * A_BESIDE;
             const float* from = from_a[i / A_DEEP] + x;
             if (WIDE) {
-                held[i] = valid == DEPTH || x < valid ? *reinterpret_cast<const float4*>(from) : zeros();
+                const bool inside = valid == DEPTH || x < valid;
+                held[i] = inside ? *reinterpret_cast<const float4*>(from) : zeros();
             } else {
                 held[i].x = valid == DEPTH || x < valid ? from[0] : 0.0f;
                 held[i].y = valid == DEPTH || x + 1 < valid ? from[1] : 0.0f;
