@@ -117,12 +117,14 @@ def _take(options: argparse.Namespace) -> None:
     ):
         while _count(runs) < options.pairs and time.monotonic() - started < options.seconds:
             answer = Path(folder) / f"run-{len(runs)}.json"
-            subprocess.run(
+            done = subprocess.run(
                 [sys.executable, "-m", "kernelbook.runner.aa", "--one-run", "--out", str(answer),
                  "--root", str(options.root), "--device", str(options.device),
                  "--backend", options.backend],
-                check=True, env=child_environment(),
+                env=child_environment(),
             )  # fmt: skip
+            if done.returncode != 0:
+                raise DeviceError(f"run {len(runs) + 1} failed (exit {done.returncode})")
             runs.append(codec.from_file(Run, answer))
             print(f"aa: run {len(runs)}, {_count(runs)} pairs, {time.monotonic() - started:.0f} s")
     codec.write_atomically(options.out, codec.to_json(Runs(device, tuple(runs))))

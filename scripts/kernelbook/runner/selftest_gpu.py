@@ -15,7 +15,7 @@ from ..sampling import median
 from .selftest import Check
 
 SOURCE = flush.SOURCE.with_name("selftest.cu")
-KNOWN_US = (200, 1000, 5000)
+KNOWN_US = (500, 1000, 5000)
 GRAPH_LAUNCHES = 10
 WITHIN = 0.01
 SAMPLES = 31
