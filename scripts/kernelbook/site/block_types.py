@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelbook.site import code_blocks, data_blocks, method_block, series_blocks
+from kernelbook.site import code_blocks, data_blocks, device_blocks, method_block, series_blocks
 from kernelbook.site.blocks import BookBlock
 
 BLOCKS: tuple[type[BookBlock], ...] = (
@@ -19,6 +19,9 @@ BLOCKS: tuple[type[BookBlock], ...] = (
     data_blocks.ChartBlock,
     data_blocks.FigureIfBlock,
     method_block.MethodBlock,
+    device_blocks.DeviceBlock,
+    device_blocks.OwnDevicesBlock,
+    device_blocks.DevicesBlock,
     series_blocks.NavigationBlock,
     series_blocks.ListBlock,
     series_blocks.GraphBlock,

@@ -83,12 +83,7 @@ class ProjectScope:
                 f"{experiment}/{variant} {name} is stale: the tree has changed since",
                 hint=f"run scripts/run_all.py --only {experiment}",
             )
-        metric = METRICS.get(name)
-        quantity = row.quantity()
-        detail = provenance.of_row(row, self.language)
-        sources = tuple(replace(source, detail=detail) for source in quantity.sources)
-        show = metric.show if metric is not None and metric.unit == row.unit else ""
-        return Resolved(replace(quantity, sources=sources), show, row.unit)
+        return of_row(row, self.language)
 
     def _default_device(
         self, evidence: str, experiment: str, variant: str, name: str, cache: str
@@ -167,6 +162,16 @@ class ProjectScope:
             "grid_x": grid[0], "grid_y": grid[1], "grid_z": grid[2],
             "dynamic_shared": shared,
         }  # fmt: skip
+
+
+def of_row(row: Row, language: str) -> Resolved:
+    """A row's number, with where it came from in the reader's language."""
+    metric = METRICS.get(row.metric)
+    quantity = row.quantity()
+    detail = provenance.of_row(row, language)
+    sources = tuple(replace(source, detail=detail) for source in quantity.sources)
+    show = metric.show if metric is not None and metric.unit == row.unit else ""
+    return Resolved(replace(quantity, sources=sources), show, row.unit)
 
 
 def _split(evidence: str, parts: Sequence[str]) -> tuple[str, str, str, str]:

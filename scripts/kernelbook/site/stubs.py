@@ -1,4 +1,4 @@
-"""The one-line pages that exist because a kernel or a chapter does.
+"""The one-line pages that exist because a kernel, a chapter or a device with records does.
 
 They are committed, so that MkDocs, an editor and a reader of the repository see every page of the
 site as a file; `ensure` writes those that are missing. Needs nothing of the site's own libraries.
@@ -6,14 +6,18 @@ site as a file; `ensure` writes those that are missing. Needs nothing of the sit
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 from kernelbook.catalog import Catalog
 from kernelbook.codec import write_atomically
+from kernelbook.devices import sheets
 
 LANGUAGES = ("zh", "en")
 _SOURCES = {"zh": "源码", "en": "Source code"}
+_DEVICES = {"zh": "设备", "en": "Devices"}
+_OWN = {"zh": "本机", "en": "This machine"}
 _RESULTS = {"zh": "结果", "en": "Results"}
 
 
@@ -37,13 +41,25 @@ def ensure(root: Path, catalog: Catalog) -> tuple[Path, ...]:
     return tuple(written)
 
 
+def published_devices(root: Path) -> tuple[str, ...]:
+    """Slugs of the cards with published records, sorted."""
+    data = root / "results" / "data"
+    found = {
+        folder.name
+        for grade in ("measured", "cited")
+        for folder in (data / grade).glob("*/")
+        if any(folder.glob("*.json"))
+    }
+    return tuple(sorted(found))
+
+
 def orphans(root: Path, catalog: Catalog) -> tuple[Path, ...]:
     """Stubs whose kernel or chapter is gone, sorted."""
     wanted = expected(root, catalog)
     found = (
         path
         for language in LANGUAGES
-        for folder in ("results", "source")
+        for folder in ("results", "source", "devices")
         for path in (root / "docs" / language / folder).rglob("*.md")
     )
     return tuple(sorted(p for p in found if p not in wanted and _is_stub(p)))
@@ -51,13 +67,20 @@ def orphans(root: Path, catalog: Catalog) -> tuple[Path, ...]:
 
 def _is_stub(path: Path) -> bool:
     text = path.read_text(encoding="utf-8")
-    return "/// source |" in text or "/// results-page |" in text
+    return any(f"/// {block} |" in text for block in ("source", "results-page", "device"))
 
 
 def _pages(root: Path, catalog: Catalog, language: str) -> Iterator[tuple[str, str]]:
     for chapter in catalog.chapters:
         yield f"results/{chapter}.md", f"/// results-page | {chapter}\n///\n"
     yield "results/index.md", f"# {_RESULTS[language]}\n\n/// chapters |\n///\n"
+    yield "devices/index.md", f"# {_DEVICES[language]}\n\n/// devices |\n///\n"
+    yield "devices/own.md", f"# {_OWN[language]}\n\n/// own-devices |\n///\n"
+    for slug in published_devices(root):
+        sheet = sheets().devices.get(slug)
+        title = json.dumps(sheet.name if sheet else slug, ensure_ascii=False)
+        head = f"---\ntitle: {title}\nhide:\n  - toc\n---\n\n"
+        yield f"devices/{slug}.md", f"{head}/// device | {slug}\n///\n"
     yield "source/index.md", f"# {_SOURCES[language]}\n\n/// sources |\n///\n"
     for source in catalog.sources():
         path = source.relative_to(root / "kernels").as_posix()
