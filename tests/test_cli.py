@@ -106,6 +106,20 @@ EXPERIMENTS.append(replace(EXPERIMENTS[0], name="scale_2k", ragged=({"n": 7},)))
     assert (counted / "scale_2k.json").read_bytes() == files[counted / "scale_2k.json"]
 
 
+def test_a_comment_that_moves_lines_moves_what_was_counted_by_line(project: Path) -> None:
+    assert run(project) == 0
+    source = project / "kernels/01_tiny/scale.cu"
+    file = project / "results/data/counted/scale_1k.json"
+    before = load(file).results[0]
+    source.write_text("// A remark.\n" + source.read_text(encoding="utf-8"), encoding="utf-8")
+    assert run(project, "--check") == 0, "no number has changed"
+    assert run(project) == 0
+    after = load(file).results[0]
+    assert after.counts == before.counts
+    moved = {f"scale.cu:{int(line.rpartition(':')[2]) + 1}" for line in before.lines}
+    assert set(after.lines) == moved
+
+
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kernelbook.errors import PageError
-from kernelbook.sources import includes_of, line_range, region, tokens
+from kernelbook.sources import includes_of, layout, line_range, region, tokens
 
 SOURCE = """// [outer]
 int a = 1;
@@ -30,6 +30,19 @@ def test_comments_and_white_space_are_no_tokens() -> None:
 
 def test_a_changed_token_is_seen() -> None:
     assert tokens("a + b") != tokens("a - b")
+
+
+def test_a_layout_changes_where_a_token_stands_on_another_line(tmp_path: Path) -> None:
+    def of(text: str) -> str:
+        file = tmp_path / "k.cu"
+        file.write_text(text, encoding="utf-8")
+        return layout(file)
+
+    plain = of("int a;\n\nint b;\n")
+    assert of("int a; // one\n// two\nint b; /* three\n*/") == plain
+    assert of("int c;\n\nint b;\n") == plain, "the key is for that"
+    assert of("// one\nint a;\n\nint b;\n") != plain
+    assert of("int a;\nint b;\n") != plain
 
 
 def test_slashes_inside_a_string_are_no_comment() -> None:

@@ -133,6 +133,7 @@ class Result:
     timings: tuple[Timing, ...] = ()
     counts: Mapping[str, float] = field(default_factory=dict)  # by the emulator
     lines: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # counts by source line
+    layout: str = ""  # of the source whose lines those are (`sources.layout`), "" if not known
     findings: tuple[str, ...] = ()  # what the emulator's checks say, one sentence each
     counters: Mapping[str, float] = field(default_factory=dict)  # by ncu
     cited: Mapping[str, CitedValue] = field(default_factory=dict)

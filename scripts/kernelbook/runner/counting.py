@@ -26,6 +26,7 @@ from ..errors import KernelbookError, UnsupportedPtx
 from ..experiment import SCALAR_TYPES, Arrays, Experiment, Kernel, Shape, Target
 from ..records import SCHEMA, Record, Result, Verification, load, path_of, save
 from ..resources import compilation_of, compile_kernel
+from ..sources import layout
 from ..staleness import kernel_key, launch_of
 from ..verify import verify_kernel
 from .compiling import existing, merge, portable
@@ -147,6 +148,7 @@ def count_kernel(
         verifications=tuple(verifications),
         counts=counted.counts.to_dict(),
         lines=counted.counts.lines_dict(),
+        layout=layout(experiment.folder / kernel.source),
         findings=tuple(map(str, findings.values())),
     )
     # What the checks could not judge is said in the row, but it is no fault.
@@ -241,7 +243,8 @@ def _verified_at(experiment: Experiment) -> tuple[Shape, ...]:
 
 
 def _current(context: Context, selections: Sequence[Selection]) -> Known:
-    """Rows that stand: taken under the tree's key, verified at the tree's sizes."""
+    """Rows that stand: taken under the tree's key, verified at the tree's sizes, and by lines
+    that are still the source's (a comment changes no number, but may move what it stands at)."""
     found: Known = {}
     for selection in selections:
         experiment = selection.experiment
@@ -256,6 +259,7 @@ def _current(context: Context, selections: Sequence[Selection]) -> Known:
                 row is not None
                 and row.status == "ok"
                 and row.key == _key(experiment, kernel, context.sheets)
+                and row.layout in ("", layout(experiment.folder / kernel.source))
                 and [dict(v.shape) for v in row.verifications] == sizes
             ):
                 found[experiment.name, kernel.name] = row

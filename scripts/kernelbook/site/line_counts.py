@@ -6,13 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from kernelbook.experiment import Text
+from kernelbook.experiment import Kernel, Text
 from kernelbook.metrics import metric
 from kernelbook.quantities import Grade
+from kernelbook.records import Result
 from kernelbook.report.book import Book
 from kernelbook.report.rows import is_stale, shape_text
 from kernelbook.site.page import PageState
 from kernelbook.site.tables_html import badge
+from kernelbook.sources import layout
 
 # Of all counts those that tell lines apart; an average would not add up over lines.
 COLUMNS = (
@@ -72,10 +74,22 @@ def counts_of(book: Book, path: str) -> tuple[LineCounts, ...]:
                     result.variant,
                     book.variant_title(record.experiment, result.variant),
                     shape_text(record.shape),
-                    is_stale(record, result, book.catalog, book.sheets),
+                    is_stale(record, result, book.catalog, book.sheets)
+                    or _has_moved(book, record.experiment, result),
                     dict(sorted(lines.items())),
                 )
     return tuple(found.values())
+
+
+def _has_moved(book: Book, experiment: str, result: Result) -> bool:
+    """Whether the lines counted are no longer those of the tree's source."""
+    found = book.catalog.experiment(experiment)
+    variant = found.variant(result.variant)
+    return (
+        result.layout != ""
+        and isinstance(variant, Kernel)
+        and result.layout != layout(found.folder / variant.source)
+    )
 
 
 def counts_html(book: Book, path: str, source: Sequence[str], page: PageState) -> str:
