@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,12 +35,10 @@ INTERRUPTED = 130  # the shell's exit code for SIGINT
 def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     """Run the command; returns the exit code. Never raises for what a user can cause."""
     display = Display()
-    with contextlib.suppress(ValueError):  # not in the main thread, e.g. in a test
-        signal.signal(signal.SIGINT, _terminate)
-        signal.signal(signal.SIGTERM, _terminate)
     try:
-        options = parse(root, arguments)
-        return _dispatch(options, display)
+        with _interruptible():
+            options = parse(root, arguments)
+            return _dispatch(options, display)
     except KernelbookError as error:
         display.problem(f"run_all: {error}")
         return 2
@@ -51,6 +50,20 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         return 1
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C and a polite kill stop the run; whoever called gets its own handlers back."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may handle signals
+        return
+    old = {number: signal.signal(number, _terminate) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
 
 
 def _terminate(signum: int, frame: object) -> None:
@@ -128,13 +141,16 @@ def _dispatch(options: Options, display: Display) -> int:
 
 def _probe(run: _Run) -> DeviceInfo | None:
     """The GPU to measure on, or None; says in one line which."""
-    from ..gpu.device_info import probe
+    from ..gpu.device_info import present, probe
 
-    if not run.options.use_gpu:
+    options = run.options
+    if not options.use_gpu:
         run.display.say("GPU not used (--no-gpu): kernels are compiled, executed and counted here.")
         return None
-    found = probe(run.options.device)
+    found = probe(options.device)
     if isinstance(found, str):
+        if present() or options.publish or options.profile:
+            run.outcomes.append(Outcome("measure", "", None, False, (f"not measured: {found}",)))
         run.display.say(f"{found}: kernels are compiled, executed and counted here.")
         return None
     run.display.say(f"Measuring on {found.name} (driver {found.driver}, CUDA {found.cuda}).")
