@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -170,6 +171,24 @@ def test_endless_loop_is_given_up() -> None:
     assert "if it waits for another block" in str(error.value)
 
 
+def test_a_flag_that_nobody_sets_is_given_up_long_before_the_budget() -> None:
+    source = 'extern "C" __global__ void f(volatile int* x) { while (*x == 0) {} }'
+    with pytest.raises(PtxError, match=r"gave up after 10,001 polls .* that nobody changed"):
+        go(source, "f", 1, 32, [np.zeros(1, np.int32)], budget=1_000_000_000)
+
+
+def test_taking_tickets_is_not_waiting_in_vain() -> None:
+    source = """extern "C" __global__ void f(int* next, int* taken, int n) {
+        int mine = 0;
+        while (atomicAdd(next, 1) < n) mine++;
+        atomicAdd(taken, mine);
+    }"""
+    taken = np.zeros(1, np.int32)
+    # More turns than anybody may poll in vain.
+    go(source, "f", 1, 1, [np.zeros(1, np.int32), taken, 12_000], budget=1_000_000_000)
+    assert taken[0] == 12_000
+
+
 def test_a_block_that_waits_for_a_later_batch_is_given_up_with_the_reason() -> None:
     source = """extern "C" __global__ void f(volatile int* x) {
         if (blockIdx.x == 0) { while (*x == 0) {} } else *x = 1;
@@ -198,6 +217,14 @@ def test_grid_too_large_is_refused_before_work() -> None:
 def test_impossible_shapes_are_refused(grid: object, block: object, what: str) -> None:
     with pytest.raises(PtxError, match=what):
         run(DIVERGE, "k", grid, block, [np.zeros(64, np.int32)], observers=())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("option", ["shared", "budget", "batch_lanes"])
+@pytest.mark.parametrize("value", [-1, 1.5, "many", None])
+def test_options_that_are_no_whole_numbers_are_refused(option: str, value: object) -> None:
+    arguments: dict[str, Any] = {option: value}
+    with pytest.raises(PtxError, match=f"{option} must be a whole number"):
+        run(DIVERGE, "k", 1, 32, [np.zeros(64, np.int32)], observers=(), **arguments)
 
 
 def test_launch_bounds_are_enforced() -> None:

@@ -270,3 +270,32 @@ def test_cp_async_fills_what_it_does_not_read_with_zeros() -> None:
     go(source, "f", 1, 32, [x, y, 7])
     assert np.array_equal(y[:30], x[:30])
     assert (y[30:] == 0).all()
+
+
+def test_a_base_below_its_window_is_brought_back_by_the_offset() -> None:
+    # The compiler keeps -4 * tid in a register and adds the rest as an immediate offset.
+    ptx = """.version 7.8
+.target sm_90
+.address_size 64
+.visible .entry f(.param .u64 f_param_0) {
+    .reg .b32 %r<4>;
+    .reg .b64 %rd<5>;
+    .shared .align 4 .b8 s[128];
+    ld.param.u64 %rd1, [f_param_0];
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd2, %r1, 4;
+    neg.s64 %rd3, %rd2;
+    st.shared.u32 [%rd3+124], %r1;
+    bar.sync 0;
+    mov.u32 %r3, 7;
+    ld.shared.u32 %r2, [%rd3+124];
+    add.s64 %rd4, %rd1, %rd2;
+    st.global.u32 [%rd4], %r2;
+    ret;
+}"""
+    y = np.zeros(64, np.int32)
+    run(ptx, "f", 2, 32, [y])
+    assert y[:32].tolist() == list(range(32))
+    ptx_other = ptx.replace("ld.shared.u32 %r2, [%rd3+124];", "ld.shared.u32 %r2, [%rd2];")
+    run(ptx_other, "f", 1, 32, [y])
+    assert y[:32].tolist() == list(range(31, -1, -1))

@@ -154,5 +154,10 @@ def test_every_prefix_of_real_ptx_parses_or_is_refused() -> None:
             continue
 
 
+def test_what_is_no_text_is_refused() -> None:
+    with pytest.raises(PtxError, match="PTX must be text, not NoneType"):
+        parse(None)  # type: ignore[arg-type]
+
+
 def test_newer_versions_are_accepted() -> None:
     assert parse(".version 9.3\n.target sm_120a\n.address_size 64\n").version == (9, 3)

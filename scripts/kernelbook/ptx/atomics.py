@@ -133,6 +133,8 @@ def atomic_step(state: State, instruction: Instruction) -> MemoryStep:
             cells = window.view(size).view(dtype)
             values = [_at(s, at.lanes) for s in sources]
             old = _apply(cells, index, values, update, ufunc)
+            if returns and (cells[index] != old).any():
+                state.changes += 1
             if wants_old:
                 bits = old.view(f"u{size}")
                 if at.lanes.all:

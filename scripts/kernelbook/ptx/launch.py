@@ -73,11 +73,13 @@ def run(
     if found is None:
         known = ", ".join(k.name for k in module.kernels) or "none"
         raise PtxError(f"no kernel {kernel!r} in the PTX; it has: {known}")
-    launch = _Launcher(module, found, _shape(grid, "grid"), _shape(block, "block"), shared)
+    shape = _shape(grid, "grid"), _shape(block, "block")
+    launch = _Launcher(module, found, *shape, _whole(shared, "shared"))
+    budget = _whole(budget, "budget")
     launch.check(budget)
     launch.place(args, names, dict(variables or {}))
     watching = default_observers() if observers is None else tuple(observers)
-    return launch.run(watching, budget, batch_lanes)
+    return launch.run(watching, budget, _whole(batch_lanes, "batch_lanes"))
 
 
 def _shape(value: Shape, what: str) -> tuple[int, int, int]:
@@ -89,6 +91,12 @@ def _shape(value: Shape, what: str) -> tuple[int, int, int]:
         raise PtxError(f"{what} must be one to three positive integers, not {value!r}")
     x, y, z = (*numbers, 1, 1)[:3]
     return x, y, z
+
+
+def _whole(value: Any, what: str) -> int:
+    if isinstance(value, int | np.integer) and value >= 0:
+        return int(value)
+    raise PtxError(f"{what} must be a whole number that is not negative, not {value!r}")
 
 
 class _Launcher:
@@ -127,7 +135,7 @@ class _Launcher:
         limit = kernel.max_threads
         if limit and self.threads > limit[0] * limit[1] * limit[2]:
             raise PtxError(f"{where}: __launch_bounds__ allows {limit[0] * limit[1] * limit[2]}")
-        if self.dynamic < 0 or self.shared_bytes > MAX_SHARED:
+        if self.shared_bytes > MAX_SHARED:
             raise PtxError(
                 f"{where}: {self.shared_bytes} bytes of shared memory a block, "
                 f"the limit is {MAX_SHARED}"
@@ -166,7 +174,7 @@ class _Launcher:
             self.symbols[variable.name] = position
         if dynamic and self.dynamic:
             self.shared_variables.append(_allocation(dynamic[0], position, self.dynamic))
-        return position + max(self.dynamic, 0)
+        return position + self.dynamic
 
     def _layout_local(self) -> int:
         position = 0

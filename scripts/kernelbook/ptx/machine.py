@@ -19,6 +19,9 @@ from .state import Setup, State
 # A control decides where its lanes go: the next pc for all of them; None when it has placed them.
 Control = Callable[[Lanes, int], int | None]
 
+_LEAST_IDLE_POLLS = 10_000
+_BUDGET_AN_IDLE_POLL = 100_000
+
 
 class Machine:
     """Runs batches of ``blocks`` blocks of one launch.
@@ -71,7 +74,7 @@ class Machine:
                     pc += 1
                     continue
                 state.steps_done = started + done
-                if done * cost > left:
+                if done * cost > left or scheduler.idle > budget.idle_polls:
                     raise self._exhausted(pc)
                 following = control(lanes, pc)
                 if following is None:
@@ -83,16 +86,17 @@ class Machine:
             budget.left = left - done * cost
 
     def _exhausted(self, pc: int) -> PtxError:
+        gave_up = f"gave up after {self.budget.total:,} lane-instructions"
         why = "an endless loop, or a budget too small"
+        if self.scheduler.idle > self.budget.idle_polls:
+            gave_up = f"gave up after {self.scheduler.idle:,} polls of memory that nobody changed"
         if self.scheduler.polling:
             why += (
                 "; if it waits for another block: blocks start in order, "
                 f"and {self.state.blocks} of them finish before the next start"
             )
         instruction = self.program.instruction(pc)
-        return self.state.error(
-            instruction, f"gave up after {self.budget.total:,} lane-instructions: {why}"
-        )
+        return self.state.error(instruction, f"{gave_up}: {why}")
 
     # lanes that wait for each other
 
@@ -155,11 +159,17 @@ class Machine:
 
 
 class Budget:
-    """Lane-instructions a launch may still execute."""
+    """Lane-instructions a launch may still execute.
+
+    ``idle_polls``: times in a row that lanes may look at memory which nobody changes. Nothing but
+    the lanes changes it, so a loop that goes on for so long waits in vain; without this limit it
+    would do so for a quarter of an hour.
+    """
 
     def __init__(self, total: int) -> None:
         self.total = total
         self.left = total
+        self.idle_polls = max(_LEAST_IDLE_POLLS, total // _BUDGET_AN_IDLE_POLL)
 
 
 def _ranges(numbers: list[int]) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .access import Resolver
+from .access import Resolved, Resolver
 from .alu_steps import copy_step
 from .isa.alu import DTYPES
 from .lanes import Lanes
@@ -134,9 +134,9 @@ def _reader(
         for window, space, at in resolver.resolve(lanes):
             resolver.check(window, space, at, total, False)
             view = window.view(size)
-            index = at.elements(shift, rest)
+            first, index = _place(at, shift, start, rest, offset)
             for element, target in enumerate(targets):
-                cells = view[start + element :]
+                cells = view[first + element :]
                 if at.lanes.all and target.bits.dtype.itemsize == size:
                     cells.take(index, out=target.bits.view(cells.dtype), mode="wrap")
                     continue
@@ -151,6 +151,17 @@ def _reader(
             versions[register] += 1
 
     return read
+
+
+def _place(at: Resolved, shift: int, start: int, rest: int, offset: int) -> tuple[int, Array]:
+    """First element to index from, and the indices: ``start`` is what of the offset is whole
+    elements, ``rest`` what is not.
+
+    A base below its window (``p - 4 * t`` with an offset that brings it back) has no index there.
+    """
+    if at.low < 0:
+        return 0, at.elements(shift, offset)
+    return start, at.elements(shift, rest)
 
 
 def store_step(state: State, instruction: Instruction) -> MemoryStep:
@@ -181,10 +192,10 @@ def store_step(state: State, instruction: Instruction) -> MemoryStep:
             resolver.emit(lanes, reached, total, "write")
         for window, _, at in found:
             view = window.view(size)
-            index = at.elements(shift, rest)
+            first, index = _place(at, shift, start, rest, offset)
             for element, source in enumerate(sources):
                 value = source() if callable(source) else source
-                view[start + element :][index] = value if at.lanes.all else value[at.lanes.index]
+                view[first + element :][index] = value if at.lanes.all else value[at.lanes.index]
         state.progress += 1
 
     return step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..errors import PtxError
 from .declarations import parse_parameters, parse_variable
 from .lexer import Token, tokenize
 from .module import Kernel, Module, Variable
@@ -21,6 +22,8 @@ def parse(text: str | bytes) -> Module:
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8", errors="replace")
+    if not isinstance(text, str):
+        raise PtxError(f"PTX must be text, not {type(text).__name__}")
     text = text.rstrip("\0")
     return _ModuleParser(text, tokenize(text)).parse()
 

@@ -38,9 +38,11 @@ class Scheduler:
         self.groups: dict[int, Lanes] = {}
         self.limit = NEVER  # the running group must stop here and join another
         self._yielded: dict[int, NDArray[np.bool_]] = {}
+        self.idle = 0  # polls in a row, of anyone, while nobody got anywhere
         self._polls = 0
         self._fruitless = 0
         self._progress = 0
+        self._idle_since = 0
         self._furthest_first = False
         self._patience = _PATIENCE
 
@@ -49,7 +51,7 @@ class Scheduler:
         self.alive = self.state.exists.copy()
         self.living = int(np.count_nonzero(self.alive))
         self._yielded.clear()
-        self._polls = self._fruitless = 0
+        self._polls = self._fruitless = self.idle = 0
         self._furthest_first = False
         self._progress = self.state.progress
         self.groups = {0: Lanes(self.state.exists, self.living)}
@@ -115,6 +117,9 @@ class Scheduler:
             return False
         state.polled = False
         self._polls += 1
+        if state.progress + state.changes != self._idle_since:
+            self.idle, self._idle_since = 0, state.progress + state.changes
+        self.idle += 1
         if self._polls < self._patience or not (self.groups or self._yielded):
             return False
         self._polls = 0

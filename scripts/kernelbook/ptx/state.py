@@ -64,6 +64,7 @@ class State:
         self.steps_done = 0
         self.polled = False  # a strong load or an atomic since the last backward branch
         self.progress = 0  # plain stores so far: a spinning warp that sees none is stuck
+        self.changes = 0  # atomic updates that left another value than they found
         self.carry = np.zeros(self.size, bool)
         # A register's version changes with every write, so addresses derived from it can be kept.
         self.versions = [0] * len(self.kernel.registers)
