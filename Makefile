@@ -16,9 +16,10 @@ EXTRA := $(if $(shell command -v nvidia-smi 2>/dev/null),[gpu],)
 
 .PHONY: run serve test lint check clean
 
+# Where a kernel failed (exit code 1) the rest of it is still worth a site.
 run: $(BASE)
-	$(PY) scripts/run_all.py $(ARGS)
-	$(PY) -m kernelbook.site build
+	@echo $(PY) scripts/run_all.py $(ARGS); $(PY) scripts/run_all.py $(ARGS); code=$$?; \
+	  [ $$code -le 1 ] || exit $$code; $(PY) -m kernelbook.site build && exit $$code
 
 serve: $(BASE)
 	@echo "Chinese: http://127.0.0.1:$(PORT)/  English: http://127.0.0.1:$(PORT)/en/"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from kernelbook.gpu import device_info
 from kernelbook.records import load
 from kernelbook.runner.cli import main
 from tiny import ROOT
@@ -176,6 +177,27 @@ def test_results_can_lie_elsewhere(project: Path, tmp_path: Path) -> None:
     assert run(project, "--results", str(tmp_path / "elsewhere")) == 0
     assert (tmp_path / "elsewhere/data/compiled/scale_1k.json").is_file()
     assert not list((project / "results").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "there", "code"), [([], False, 0), (["--profile"], False, 1), ([], True, 1)]
+)
+def test_a_run_fails_where_it_was_to_measure_and_could_not(
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    there: bool,
+    code: int,
+) -> None:
+    """A machine without a GPU is no failure; a GPU whose driver is too old is one."""
+    monkeypatch.setattr(device_info, "probe", lambda index: "the driver 1.0 is too old")
+    monkeypatch.setattr(device_info, "present", lambda: there)
+    assert main(arguments, root=project) == code
+    said = capsys.readouterr()
+    assert "the driver 1.0 is too old: kernels are compiled" in said.out
+    assert ("not measured: the driver 1.0 is too old" in said.err) == (code == 1)
+    assert (project / "results/data/counted/scale_1k.json").is_file(), "the rest goes on"
 
 
 def test_without_its_dependencies_the_command_says_what_to_do(tmp_path: Path) -> None:

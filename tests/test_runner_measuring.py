@@ -19,7 +19,9 @@ from kernelbook.records import Record
 from kernelbook.report.rows import is_stale, rows
 from kernelbook.runner import child
 from kernelbook.runner.lock import gpu_lock
+from kernelbook.runner.measure_stage import failures, has_what_is_asked
 from kernelbook.runner.measuring import MeasureSettings, measure
+from kernelbook.runner.options import Options, parse
 from kernelbook.runner.request import Request
 
 TESTS = Path(__file__).resolve().parent
@@ -336,12 +338,37 @@ def test_a_lock_is_free_again_when_its_holder_is_done(tmp_path: Path) -> None:
             pass
 
 
+def options(*arguments: str) -> Options:
+    return parse(Path(), list(arguments))
+
+
+def test_a_quick_record_is_no_result_and_counters_are_read_where_asked_for(
+    mixed: Record, experiment: Experiment
+) -> None:
+    assert "quick" in mixed.notes
+    assert has_what_is_asked(mixed, experiment, options("--quick"))
+    assert not has_what_is_asked(mixed, experiment, options())
+    slow = replace(mixed, notes={})
+    assert has_what_is_asked(slow, experiment, options())
+    assert not has_what_is_asked(slow, experiment, options("--profile"))
+    read = replace(slow, results=tuple(replace(r, counters={"x": 1.0}) for r in slow.results))
+    assert has_what_is_asked(read, experiment, options("--profile"))
+
+
+def test_counters_that_could_not_be_read_fail_the_run_that_asked_for_them(mixed: Record) -> None:
+    denied = replace(mixed, notes={"ncu": "no permission"})
+    assert "doubling: ncu: no permission" in failures(denied, options("--profile"))
+    assert failures(denied, options()) == failures(mixed, options("--profile"))
+    assert any(f.startswith("doubling/writes_nothing: ") for f in failures(mixed, options()))
+
+
 def test_a_machine_without_a_driver_says_so_without_loading_cupy() -> None:
     if os.path.exists("/dev/nvidia0"):
         pytest.skip("this machine has a GPU")
     found = device_info.probe(0)
     assert isinstance(found, str)
     assert "driver" in found
+    assert not device_info.present()
 
 
 def test_the_peaks_of_an_unknown_card_follow_from_what_its_driver_says() -> None:

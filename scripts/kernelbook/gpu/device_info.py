@@ -20,8 +20,13 @@ from .clocks import open_clocks
 CUPY_WHEELS = ("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x", "cupy")
 OLDEST = (7, 5)  # the oldest architecture that current compilers and the spec sheets know
 
+_NO_DEVICE = 100  # CUDA_ERROR_NO_DEVICE
 # CUdevice_attribute
 _CLOCK_KHZ, _SMS, _ECC, _MEMORY_KHZ, _BUS_BITS, _L2, _MAJOR, _MINOR = 13, 16, 32, 36, 37, 38, 75, 76
+
+
+class NoDevice(DeviceError):
+    """There is no GPU, or no driver that could see one."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,17 @@ class _Driver:
 
     def call(self, function: str, *arguments: Any) -> None:
         _call(self.library, function, *arguments)
+
+
+def present() -> bool:
+    """Whether this machine has an NVIDIA GPU, though it may be one that cannot be used."""
+    try:
+        _open(0)
+    except NoDevice:
+        return False
+    except DeviceError:
+        return True
+    return True
 
 
 def probe(device_index: int = 0) -> DeviceInfo | str:
@@ -108,12 +124,12 @@ def _open(device_index: int) -> _Driver:
     try:
         library = ctypes.CDLL("libcuda.so.1")
     except OSError:
-        raise DeviceError("no NVIDIA driver here (libcuda.so.1 cannot be loaded)") from None
+        raise NoDevice("no NVIDIA driver here (libcuda.so.1 cannot be loaded)") from None
     _call(library, "cuInit", 0)
     count = ctypes.c_int()
     _call(library, "cuDeviceGetCount", ctypes.byref(count))
     if count.value == 0:
-        raise DeviceError("the NVIDIA driver sees no GPU")
+        raise NoDevice("the NVIDIA driver sees no GPU")
     if not 0 <= device_index < count.value:
         raise DeviceError(f"there is no GPU {device_index}, only 0 to {count.value - 1}")
     device = ctypes.c_int()
@@ -172,4 +188,6 @@ def _call(library: Any, function: str, *arguments: Any) -> None:
     text = ctypes.c_char_p()
     library.cuGetErrorString(status, ctypes.byref(text))
     said = text.value.decode() if text.value else f"error {status}"
+    if status == _NO_DEVICE:
+        raise NoDevice("the NVIDIA driver sees no GPU")
     raise DeviceError(f"the NVIDIA driver cannot be used: {function} says {said!r}")

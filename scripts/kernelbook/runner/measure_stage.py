@@ -35,12 +35,17 @@ def measure_all(
         experiment = selection.experiment
         old = _old(context, experiment, device, options)
         wanted = _wanted(selection, old)
-        if old and not context.again and _is_current(old, wanted, context, catalog):
+        if (
+            old
+            and not context.again
+            and _is_current(old, wanted, context, catalog)
+            and has_what_is_asked(old, experiment, options)
+        ):
             yield Outcome("measure", experiment.name, old, False)
         else:
             record = measure(experiment, wanted, settings, stage.note)
             save(context.results, record, local=not options.publish)
-            yield Outcome("measure", experiment.name, record, True, _failures(record))
+            yield Outcome("measure", experiment.name, record, True, failures(record, options))
         stage.step(experiment.name)
 
 
@@ -73,9 +78,23 @@ def _is_current(old: Record, wanted: Sequence[str], context: Context, catalog: C
     )
 
 
-def _failures(record: Record) -> tuple[str, ...]:
-    return tuple(
+def has_what_is_asked(old: Record, experiment: Experiment, options: Options) -> bool:
+    """Whether a current record will do: a quick one is a look, and no result; and a card's
+    counters are read where ``--profile`` asks for them."""
+    if "quick" in old.notes and not options.quick:
+        return False
+    profiled = {k.name for k in experiment.kernels if not k.counter_example}
+    return not options.profile or all(
+        r.counters for r in old.results if r.variant in profiled and r.status == "ok"
+    )
+
+
+def failures(record: Record, options: Options) -> tuple[str, ...]:
+    """What was asked for and is not in the record, a sentence each."""
+    rows = tuple(
         f"{record.experiment}/{r.variant}: {r.reason}"
         for r in record.results
         if r.status == "failed"
     )
+    unread = options.profile and "ncu" in record.notes
+    return (*rows, f"{record.experiment}: ncu: {record.notes['ncu']}") if unread else rows
