@@ -33,9 +33,7 @@ WARP_FMA = 128 * 128 * 16 // 32  # of the product that `counted` counts
 
 @pytest.fixture(scope="module")
 def chapter() -> Iterator[ModuleType]:
-    path = next(
-        p for p in (FOLDER / "experiments.py", FOLDER / "experiments_draft.py") if p.exists()
-    )
+    path = FOLDER / "experiments.py"
     spec = importlib.util.spec_from_file_location("chapter_04", path)
     assert spec is not None
     assert spec.loader is not None

@@ -34,6 +34,9 @@ DOUBLE_CU = """extern "C" __global__ void twice(const float* x, float* y, int n)
 
 EXPERIMENTS = """
 import time
+
+import numpy as np
+
 from kernelbook.experiment import *
 
 
@@ -43,9 +46,9 @@ def kernel(name, **changes):
                   title=Text(name, name), **changes)
 
 
-def slow_cpu(inputs, shape):
+def slow_cpu(inputs, outputs, shape):
     time.sleep(0.002)
-    return {"y": inputs["x"] * 2}
+    np.multiply(inputs["x"], 2, out=outputs["y"])
 
 
 EXPERIMENTS = [
@@ -69,8 +72,8 @@ EXPERIMENTS = [
             Library("bad_copy", "bad_copy", Text("", "")),
             Library("no_such", "no_such_routine", Text("", "")),
             Cpu("cpu", slow_cpu, Text("", "")),
-            Cpu("cpu_wrong", lambda i, s: {"y": i["x"] * 3}, Text("", "")),
-            Cpu("cpu_raises", lambda i, s: 1 / 0, Text("", "")),
+            Cpu("cpu_wrong", lambda i, o, s: np.multiply(i["x"], 3, out=o["y"]), Text("", "")),
+            Cpu("cpu_raises", lambda i, o, s: 1 / 0, Text("", "")),
             Transfer("h2d", "h2d", True, Text("", "")),
             Transfer("d2h", "d2h", False, Text("", "")),
         ),

@@ -105,10 +105,13 @@ class Library:
 
 @dataclass(frozen=True)
 class Cpu:
-    """A CPU baseline: ``run(inputs, shape)`` returns the outputs by name."""
+    """A CPU baseline: ``run(inputs, outputs, shape)`` writes into the arrays of ``outputs``.
+
+    They exist beforehand, as a kernel's do: fresh memory would put its page faults into the time.
+    """
 
     name: str
-    run: Callable[[Arrays, Shape], Arrays]
+    run: Callable[[Arrays, Arrays, Shape], None]
     title: Text
     note: Text = Text("", "")
     kind: Literal["cpu"] = "cpu"

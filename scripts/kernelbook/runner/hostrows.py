@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from ..experiment import Cpu, Experiment, Transfer
+import numpy as np
+
+from ..experiment import Cpu, Experiment, Transfer, buffer_bytes
 from ..gpu.backend import Backend
 from ..records import Verification
 from ..sampling import SampleRefused, Series, interleave, median, rule_for
-from ..verify import Problem
+from ..verify import POISON, Problem
 from .request import Teller
 from .rows import Row, timing_of
 
@@ -99,10 +100,16 @@ class HostRows:
         inputs = {
             b.name: self._backend.to_host(problem.arrays[b.name]) for b in self._experiment.inputs
         }
-        outputs = variant.run(inputs, problem.shape)
+        outputs = {
+            b.name: np.full(buffer_bytes(b, problem.shape), POISON, np.uint8)
+            .view(b.dtype)
+            .reshape(b.dims(problem.shape))
+            for b in self._experiment.outputs
+        }
+        variant.run(inputs, outputs, problem.shape)
         xp = self._backend.xp
         row.add(problem.check_outputs({name: xp.asarray(a) for name, a in outputs.items()}))
-        return partial(_call, variant, inputs, problem.shape)
+        return partial(variant.run, inputs, outputs, problem.shape)
 
     def _series(self, row: Row, run: Callable[[], None]) -> Series | None:
         """An empty series with the right stop rule; None for a row that is too slow."""
@@ -124,10 +131,6 @@ class HostRows:
             )
             return None
         return Series(row.name, rule_for(estimate, self._quick, CPU_LONGEST_S))
-
-
-def _call(variant: Cpu, inputs: Any, shape: Any) -> None:
-    variant.run(inputs, shape)
 
 
 def _seconds(run: Callable[[], None]) -> float:
