@@ -14,7 +14,9 @@ def names(root: Path, *patterns: str) -> list[str]:
 
 
 def test_patterns_name_chapters_experiments_and_variants(root: Path) -> None:
-    assert names(root, "01") == names(root) == names(root, "01_basics")
+    first = names(root, "01")
+    assert first == names(root, "01_basics")
+    assert first == names(root)[: len(first)]
     assert names(root, "gemm_1024/matrix_mul_tiled") == ["gemm_1024/matrix_mul_tiled"]
     everywhere = names(root, "matrix_mul_tiled")
     assert everywhere == [f"gemm_{n}/matrix_mul_tiled" for n in (1024, 1056, 2048, 4096, 8192)]
