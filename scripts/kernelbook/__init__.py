@@ -3,8 +3,8 @@
 A room (module or package) imports only rooms before it:
 
     errors → quantities → experiment → metrics → devices → sources → compiler → codec → records
-           → staleness → resources → catalog → verify → ptx/ → sampling → compare → gpu/ → report/
-           → runner/ → site/
+           → staleness → resources → catalog → verify → ptx/ → pictures/ → sampling → compare
+           → gpu/ → report/ → runner/ → site/
 
 The one exception: runner/ asks site.stubs, which needs no Markdown library, for missing pages.
 """

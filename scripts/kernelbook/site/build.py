@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import multiprocessing
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -21,8 +22,8 @@ from kernelbook.errors import PageError
 
 CONFIGS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
 EXTENSION = "kernelbook.site.extension"
-# What MkDocs says besides the sentence that matters.
-_NOISE = ("Error reading page ", "Error building page ")
+# What MkDocs says of a page besides the sentence that matters.
+_PAGE = re.compile(r"Error (?:reading|building) page '(?P<page>[^']*)'")
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ def build_one(request: Request) -> Outcome:
     from mkdocs.commands.build import build as mkdocs_build
     from mkdocs.config import load_config
     from mkdocs.exceptions import Abort, MkDocsException
+    from nbclient.exceptions import CellExecutionError
 
     jieba.setLogLevel(logging.WARNING)
     seen = _Collector()
@@ -101,6 +103,10 @@ def build_one(request: Request) -> Outcome:
         config.plugins.on_shutdown()
     except (Abort, MkDocsException) as error:
         return Outcome(tuple(seen.lines) or (f"{file.name}: {error}",), False)
+    except CellExecutionError as error:
+        place = f"docs/{request.language}/{seen.page}"
+        said = f"{place}: a cell fails: {error.ename}: {error.evalue}"
+        return Outcome((*seen.lines, said), False)
     finally:
         logger.removeHandler(seen)
     return Outcome(tuple(seen.lines), True)
@@ -112,10 +118,14 @@ class _Collector(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.lines: list[str] = []
+        self.page = ""  # the last one MkDocs could not read or build
 
     def emit(self, record: logging.LogRecord) -> None:
+        if match := _PAGE.match(record.getMessage()):
+            self.page = match["page"]
+            return
         for line in record.getMessage().splitlines():
-            if line.strip() and not line.startswith(_NOISE) and line not in self.lines:
+            if line.strip() and line not in self.lines:
                 self.lines.append(line)
 
 

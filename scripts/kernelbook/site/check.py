@@ -11,7 +11,7 @@ from kernelbook import catalog as catalogs
 from kernelbook.devices import sheets
 from kernelbook.errors import KernelbookError
 from kernelbook.report.check import problems as record_problems
-from kernelbook.site import links, outline, quotes, series, stubs
+from kernelbook.site import links, notebooks, outline, quotes, series, stubs
 from kernelbook.site.build import build
 
 _MKDOCS_LINK = re.compile(r"Doc file '(?P<uri>[^']+)' contains a link '(?P<link>[^']+)'")
@@ -26,6 +26,7 @@ def check(root: Path, *, dest: Path | None = None, results: str = "") -> tuple[s
         *pair_problems(root),
         *image_problems(root),
         *page_problems(root),
+        *notebooks.problems(root),
     ]
     with tempfile.TemporaryDirectory(prefix="kernelbook-") as folder:
         site = dest or Path(folder) / "site"

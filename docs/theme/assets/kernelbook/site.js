@@ -65,7 +65,7 @@
     const search = document.querySelector(".md-search[role=dialog]");
     const input = document.querySelector(".md-search__input");
     if (search && input) search.setAttribute("aria-label", input.getAttribute("aria-label") || "");
-    for (const box of document.querySelectorAll(".md-typeset__scrollwrap")) {
+    for (const box of document.querySelectorAll(".md-typeset__scrollwrap, .jp-Notebook pre, .jp-Notebook figure")) {
       box.setAttribute("tabindex", "0");
     }
   });

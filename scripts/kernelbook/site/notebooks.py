@@ -1,0 +1,54 @@
+"""Notebooks as they are kept: in both languages, the same code, nothing that a run left behind."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from kernelbook.site.stubs import LANGUAGES
+
+_COMMENT = re.compile(r"(?://|#)[^\n]*")
+
+
+def problems(root: Path) -> Iterator[str]:
+    """One line for everything wrong with the notebooks of the repository."""
+    found: dict[str, dict[str, list[Mapping[str, Any]]]] = {name: {} for name in LANGUAGES}
+    for language in LANGUAGES:
+        docs = root / "docs" / language
+        for file in sorted(docs.rglob("*.ipynb")):
+            shown = file.relative_to(root).as_posix()
+            try:
+                cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
+                yield from (f"{shown}:1: {problem}" for problem in _run_before(cells))
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                yield f"{shown}:1: cannot be read: {error}"
+                continue
+            found[language][file.relative_to(docs).as_posix()] = cells
+    for here, there in (LANGUAGES, tuple(reversed(LANGUAGES))):
+        for uri in sorted(set(found[here]) - set(found[there])):
+            yield f"docs/{here}/{uri}:1: there is no docs/{there}/{uri}"
+    for uri in sorted(set(found["zh"]) & set(found["en"])):
+        first, second = ([*map(_outline, found[name][uri])] for name in ("zh", "en"))
+        for place, (one, other) in enumerate(zip(first, second, strict=False), 1):
+            if one != other:
+                yield f"docs/zh/{uri}:1: cell {place} is not that of docs/en/{uri}"
+        if len(first) != len(second):
+            yield f"docs/zh/{uri}:1: {len(first)} cells, docs/en/{uri} has {len(second)}"
+
+
+def _run_before(cells: list[Mapping[str, Any]]) -> Iterator[str]:
+    for place, cell in enumerate(cells, 1):
+        if cell.get("outputs") or cell.get("execution_count"):
+            yield f"cell {place} holds what a run left (clear all outputs before saving)"
+
+
+def _outline(cell: Mapping[str, Any]) -> tuple[str, str]:
+    """What both languages share: code without comments, the marks of headings."""
+    text = "".join(cell["source"])
+    if cell["cell_type"] != "code":
+        return "markdown", " ".join(re.findall(r"^(#+) ", text, re.M))
+    code = re.sub(r'^LANGUAGE = "\w+"$', "", text, flags=re.M)
+    return "code", " ".join(_COMMENT.sub("", code).split())
