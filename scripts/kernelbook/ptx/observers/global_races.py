@@ -42,6 +42,7 @@ from .global_shadow import (
     pc_of,
     strong_of,
 )
+from .handovers import NOT_FOLLOWED, Handovers
 from .knowledge import BlockKnowledge, Question
 from .order import Order, Synced
 from .releases import Releases
@@ -52,6 +53,7 @@ Mask = NDArray[np.bool_]
 _DETAIL = {"read": "write-read", "write": "write-write", "atomic": "write-atomic"}
 _NO_ACQUIRE = "no fence between reading the flag and this access"
 _NO_RELEASE = "the flag was written with no fence between the data and it"
+_NOT_TOLD = " is shared between blocks in an order that the check cannot tell"
 _HINTS = ("", _NO_ACQUIRE, _NO_RELEASE)
 
 
@@ -89,6 +91,7 @@ class GlobalRaceObserver:
         self._batch = batch
         self._width = batch.warps_per_block * WARP
         self._order = Order(batch)
+        self._handovers = Handovers(batch)
         if self._launch is not batch.launch:
             self._launch = batch.launch
             self._shadow = GlobalShadow(batch.launch)
@@ -108,6 +111,11 @@ class GlobalRaceObserver:
     def on_event(self, event: Event) -> None:
         if self._shadow.too_large:
             return
+        self._follow(event)
+        if self._handovers.possible:
+            self._handovers.note(event, self._order)
+
+    def _follow(self, event: Event) -> None:
         if event.space == "global" and event.address is not None:
             self._access(event)
         elif event.space is None:
@@ -233,7 +241,16 @@ class GlobalRaceObserver:
         ordered = self._order.ordered(local, lane, other, pairs.tick.astype(np.int32))
         # Of several lanes the last may be this very one: then another's access is as recent.
         racing &= ~ordered | (lane == other)
+        # Of several lanes only the latest access is dated; a lock may have ordered another's.
+        tick = np.where(pairs.number == ONE, pairs.tick, self._order.full[local] + 1)
+        unsure = racing & self._handovers.may_order(
+            local, lane, other, tick, touch.instruction.pc, pc_of(code)
+        )
+        racing &= ~unsure
         self._report_pairs(touch, pairs.at[racing], code[racing], pairs.detail)
+        if unsure.any():
+            at = pairs.at[unsure]
+            self._report_pairs(touch, at, code[unsure], pairs.detail, unjudged=NOT_FOLLOWED)
 
     def _judge_across(self, pairs: _Pairs) -> None:
         """Pairs of different blocks: what the later block has learnt through flags orders them."""
@@ -261,7 +278,7 @@ class GlobalRaceObserver:
             at = np.flatnonzero(racing & (hint == which))
             self._report_pairs(touch, pairs.at[at], code[at], pairs.detail, _HINTS[which])
         if unsure.any():
-            self._report_pairs(touch, pairs.at[unsure], code[unsure], "", judged=False)
+            self._report_pairs(touch, pairs.at[unsure], code[unsure], "", unjudged=_NOT_TOLD)
 
     def _saw_later(self, pairs: _Pairs) -> Mask:
         """Whether a block has seen a flag that the other wrote after the earlier access."""
@@ -300,21 +317,21 @@ class GlobalRaceObserver:
         code: Integers,
         detail: str,
         hint: str = "",
-        judged: bool = True,
+        unjudged: str = "",
     ) -> None:
         pcs = pc_of(code)
         for before in np.unique(pcs).tolist():
             mine = np.flatnonzero(pcs == before)
-            kind = "race" if judged else "not-judged"
+            kind = "not-judged" if unjudged else "race"
             key = (kind, detail, before, touch.instruction.pc)
             finding = None
             if not self.log.knows(key):
                 first = int(mine[0])
-                finding = self._finding(touch, int(at[first]), code[first], detail, hint, judged)
+                finding = self._finding(touch, int(at[first]), code[first], detail, hint, unjudged)
             self.log.add(key, int(mine.size), finding)
 
     def _finding(
-        self, touch: Touch, at: int, code: np.int64, detail: str, hint: str, judged: bool
+        self, touch: Touch, at: int, code: np.int64, detail: str, hint: str, unjudged: str
     ) -> Finding:
         batch = self._batch
         earlier = batch.launch.kernel.instructions[int(code) >> 42]
@@ -324,10 +341,9 @@ class GlobalRaceObserver:
         first = place(batch, flat >> 10, flat & 1023, earlier, verb(earlier))
         now = touch.instruction
         second = place(batch, int(touch.block[at]), int(touch.lane[at]), now, verb(now))
-        if judged:
+        if not unjudged:
             return Finding("race", detail, what, first, second, hint=hint, array=array)
-        what += " is shared between blocks in an order that the check cannot tell"
-        return Finding("not-judged", detail, what, first, second, array=array)
+        return Finding("not-judged", detail, what + unjudged, first, second, array=array)
 
 
 def _is_fence(instruction: Instruction) -> bool:

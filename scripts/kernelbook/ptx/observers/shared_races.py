@@ -21,12 +21,14 @@ from ..events import WARP, Batch, Event
 from ..module import Instruction
 from .async_copies import AsyncCopies
 from .classes import BlockClasses
-from .findings import Finding, FindingLog, element, place, verb
+from .findings import Finding, FindingLog, Kind, element, place, verb
+from .handovers import NOT_FOLLOWED, Handovers
 from .order import Order, Synced
 from .shadow import (
     PENDING,
     Accesses,
     Shadow,
+    Ticks,
     code_of,
     code_with_lane,
     lane_of,
@@ -75,6 +77,7 @@ class SharedRaceObserver:
         self._batch = batch
         self._width = batch.warps_per_block * WARP
         self._order = Order(batch)
+        self._handovers = Handovers(batch)
         self._classes = BlockClasses(batch.blocks)
         agents = self._width if self._order.fine else batch.warps_per_block
         self._agent_shift = 0 if self._order.fine else 5
@@ -89,7 +92,12 @@ class SharedRaceObserver:
             return
         if event.space == "shared" and event.address is not None:
             self._access(event)
-            return
+        else:
+            self._other(event)
+        if self._handovers.possible:
+            self._handovers.note(event, self._order)
+
+    def _other(self, event: Event) -> None:
         synced = self._order.on_event(event)
         if synced is not None:
             self._synchronised(synced)
@@ -238,7 +246,7 @@ class SharedRaceObserver:
         other, lane = lane_of(writer), touch.lane[at]
         racing = (other != lane) & ~self._order.ordered(touch.block[at], lane, other, tick)
         racing |= tick == PENDING
-        self._races(detail, touch, at[racing], writer[racing], tick[racing] == PENDING)
+        self._races(detail, touch, at[racing], writer[racing], tick[racing])
 
     def _check_table(self, touch: _Touch, table: Accesses | None, detail: str) -> None:
         """Against every agent's last read or atomic update of each word."""
@@ -258,21 +266,33 @@ class SharedRaceObserver:
         if which.size:
             found = code[which, agent]
             previous = code_with_lane(found, lane_other_than(found, lane[which]))
-            self._races(detail, touch, at[which], previous, np.zeros(which.size, dtype=np.bool_))
+            # Of several lanes only the latest access is dated; a lock may have ordered another's.
+            since = self._order.full[touch.block[at[which]]] + 1
+            dated = np.where(several(found), since, tick[which, agent])
+            self._races(detail, touch, at[which], previous, dated)
 
     def _races(
-        self, detail: str, touch: _Touch, at: Integers, previous: Integers, pending: Mask
+        self, detail: str, touch: _Touch, at: Integers, previous: Integers, tick: Ticks
     ) -> None:
         """Report races of accesses ``at`` of the event with earlier ones, by their instruction."""
         if not at.size:
             return
         pcs = pc_of(previous)
-        for pc in np.unique(pcs):
-            mine = pcs == pc
+        unsure = self._handovers.may_order(
+            touch.block[at],
+            touch.lane[at],
+            lane_of(previous),
+            tick,
+            touch.instruction.pc,
+            pcs,
+        )
+        for pc, judged in np.unique(np.stack([pcs, ~unsure]), axis=1).T.tolist():
+            mine = (pcs == pc) & (unsure != judged)
             first = int(np.nonzero(mine)[0][0])
             weight = int(self._classes.members[touch.row[at[mine]]].sum())
-            hint = "the copy by cp.async has not been waited for" if pending[first] else ""
-            self._report("race", detail, touch, int(at[first]), int(previous[first]), weight, hint)
+            hint = "the copy by cp.async has not been waited for" if tick[first] == PENDING else ""
+            kind: Kind = "race" if judged else "not-judged"
+            self._report(kind, detail, touch, int(at[first]), int(previous[first]), weight, hint)
 
     def _write(self, touch: _Touch, pending: bool) -> None:
         written, writer = self._shadow.written.reshape(-1), self._shadow.writer.reshape(-1)
@@ -281,8 +301,8 @@ class SharedRaceObserver:
         stored = writer[touch.index]
         clash = stored != touch.code
         if clash.any():
-            nobody = np.zeros(int(clash.sum()), dtype=np.bool_)
-            self._races("same instruction", touch, np.nonzero(clash)[0], stored[clash], nobody)
+            now = np.full(int(clash.sum()), self._order.tick, dtype=np.int32)
+            self._races("same instruction", touch, np.nonzero(clash)[0], stored[clash], now)
         if pending:
             self._copies.issue(touch.row, touch.lane, touch.granule)
 
@@ -324,7 +344,7 @@ class SharedRaceObserver:
 
     def _report(
         self,
-        kind: str,
+        kind: Kind,
         detail: str,
         touch: _Touch,
         at: int,
@@ -349,7 +369,8 @@ class SharedRaceObserver:
                 earlier = batch.launch.kernel.instructions[before]
                 first = place(batch, block, lane_of(previous), earlier, verb(earlier))
                 array, what = element(shared, address, instruction, earlier)
-                finding = Finding("race", detail, what, first, second, hint=hint, array=array)
+                what += "" if kind == "race" else NOT_FOLLOWED
+                finding = Finding(kind, detail, what, first, second, hint=hint, array=array)
         self.log.add(key, count, finding)
 
     def _not_judged(self, key: str, what: str) -> None:
