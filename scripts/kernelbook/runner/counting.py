@@ -27,7 +27,7 @@ from ..experiment import SCALAR_TYPES, Arrays, Experiment, Kernel, Shape, Target
 from ..records import SCHEMA, Record, Result, Verification, load, path_of, save
 from ..resources import compilation_of, compile_kernel
 from ..sources import layout
-from ..staleness import kernel_key, launch_of
+from ..staleness import kernel_key, launch_of, variant_key
 from ..verify import verify_kernel
 from .compiling import existing, merge, portable
 from .context import Context
@@ -290,10 +290,15 @@ def _finish(
 ) -> Outcome:
     experiment = selection.experiment
     rows: dict[str, Result] = {}
+    target = context.sheets.device(context.sheets.reference).target
     for kernel in experiment.kernels:
         if kernel.gpu_only:
             rows[kernel.name] = Result(
-                kernel.name, "kernel", status="skipped", reason=f"GPU only: {kernel.gpu_only}"
+                kernel.name,
+                "kernel",
+                status="skipped",
+                reason=f"GPU only: {kernel.gpu_only}",
+                key=variant_key(experiment, kernel, "", experiment.emulator_shape, target),
             )
         elif kernel.name in selection.variants:
             row = known.get((experiment.name, kernel.name)) or _result_of(
