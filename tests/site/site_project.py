@@ -117,7 +117,7 @@ def with_site(root: Path) -> Path:
         before, _, rest = text.partition("\nnav:\n")
         _, _, after = rest.partition("\n\n")
         nav = "\nnav:\n  - index.md\n  - 01-first.md\n"
-        nav += "  - results/index.md\n  - source/index.md\n\n"
+        nav += "  - results/index.md\n  - devices/index.md\n  - source/index.md\n\n"
         (root / name).write_text(before + nav + after, encoding="utf-8")
     return root
 

@@ -104,3 +104,42 @@ def test_a_change_of_what_a_site_is_made_of_is_seen(tmp_path: Path, path: str) -
     (root / path).parent.mkdir(parents=True, exist_ok=True)
     (root / path).write_text("changed\n", encoding="utf-8")
     assert signature(root) != before
+
+
+def test_a_site_that_knows_its_address_says_it_in_every_page_and_its_sitemap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SITE_URL", "https://example.org/book")
+    root = site_project.with_site(site_project.make(tmp_path / "project"))
+    for language in ("zh", "en"):
+        (root / "docs" / language / "01-first.md").write_text("# T\n", encoding="utf-8")
+    assert build(root, tmp_path / "site").whole
+    for prefix in ("", "en/"):
+        folder = tmp_path / "site" / prefix
+        html = (folder / "01-first" / "index.html").read_text(encoding="utf-8")
+        own = f"https://example.org/book/{prefix}01-first/"
+        assert f'<link rel="canonical" href="{own}">' in html
+        found = re.findall(r'<link rel="alternate ?" href="([^"]*)" hreflang="([\w-]+)"', html)
+        assert found == [
+            ("https://example.org/book/01-first/", "zh"),
+            ("https://example.org/book/01-first/", "x-default"),
+            ("https://example.org/book/en/01-first/", "en"),
+        ]
+        assert f"<loc>{own}</loc>" in (folder / "sitemap.xml").read_text(encoding="utf-8")
+        lost = (folder / "404.html").read_text(encoding="utf-8")
+        assert 'href="/book/en/">home page</a>' in lost
+        assert 'href="/book/">首页</a>' in lost
+        assert 'src="/book/' in lost
+    assert "example.org" not in (tmp_path / "site" / "01-first" / "index.html").read_text(
+        encoding="utf-8"
+    ).replace("https://example.org/book/", "")
+
+
+def test_publishing_measures_nothing_and_pins_what_it_uses() -> None:
+    file = site_project.ROOT / ".github" / "workflows" / "publish.yml"
+    text = file.read_text(encoding="utf-8")
+    used = re.findall(r"uses: (\S+)", text)
+    assert used
+    assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action) for action in used)
+    assert "run_all.py --check" in text
+    assert not re.search(r"run_all\.py(?! --check)|--publish|nvidia", text)

@@ -92,7 +92,7 @@ def build_one(request: Request) -> Outcome:
     if not file.is_file():
         return Outcome((f"{file}: no such file (run from the repository)",), False)
     try:
-        config = load_config(str(file), site_dir=str(request.dest))
+        config = load_config(str(file), site_dir=str(request.dest), **_address(request.language))
         options = config.mdx_configs.setdefault(EXTENSION, {})
         if request.strict:
             options["strict"] = True
@@ -110,6 +110,14 @@ def build_one(request: Request) -> Outcome:
     finally:
         logger.removeHandler(seen)
     return Outcome(tuple(seen.lines), True)
+
+
+def _address(language: str) -> dict[str, str]:
+    """The site's address by $SITE_URL, that of the Chinese site; nothing where it is unset."""
+    root = os.environ.get("SITE_URL", "").rstrip("/")
+    if not root:
+        return {}
+    return {"site_url": f"{root}/" if language == "zh" else f"{root}/{language}/"}
 
 
 class _Collector(logging.Handler):
