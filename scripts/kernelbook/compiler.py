@@ -113,7 +113,7 @@ def _nvrtc() -> Any:
         nvrtc.getVersion()
     except (ImportError, RuntimeError, OSError) as error:
         raise DeviceError(
-            f"the CUDA compiler NVRTC cannot be loaded: {error}",
+            "the CUDA compiler NVRTC cannot be loaded: " + " ".join(str(error).split()),
             hint="pip install -e .",
         ) from error
     return nvrtc

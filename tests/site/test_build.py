@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import site_project
 
+from kernelbook.errors import PageError
 from kernelbook.site import links
 from kernelbook.site.build import build
 from kernelbook.site.serve import signature
@@ -83,6 +84,13 @@ def test_a_build_that_fails_leaves_the_site_as_it_was(tmp_path: Path) -> None:
     assert re.search(r"docs/en/01-first\.md:3: no name 'nothing'", "\n".join(outcome.said))
     assert (dest / "index.html").read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["project", "site"]
+
+
+def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    blocked = tmp_path / "blocked"
+    blocked.write_text("a file", encoding="utf-8")
+    with pytest.raises(PageError, match=r"blocked/site: cannot be built: "):
+        build(site_project.ROOT, blocked / "site")
 
 
 def test_a_warning_of_mkdocs_is_said_and_the_site_still_built(tmp_path: Path) -> None:

@@ -49,11 +49,11 @@ def build(root: Path, dest: Path, *, strict: bool = False, results: str = "") ->
     """Build both languages into ``dest``.
 
     ``dest`` is replaced only when both languages were built without an error. With ``strict`` a
-    stale number of ours is an error; warnings are for the caller to judge.
+    stale number of ours is an error; warnings are for the caller to judge. Raises PageError where
+    ``dest`` cannot be written.
     """
     dest = dest.resolve()
-    dest.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=dest.parent, prefix=f".{dest.name}.") as folder:
+    with _workshop(dest) as folder:
         work = Path(folder)
         requests = [
             Request(root.resolve(), language, work / language, strict, results)
@@ -65,6 +65,15 @@ def build(root: Path, dest: Path, *, strict: bool = False, results: str = "") ->
             (work / "en").rename(work / "zh" / "en")
             _replace(work / "zh", dest)
         return Outcome(tuple(line for outcome in outcomes for line in outcome.said), whole)
+
+
+def _workshop(dest: Path) -> tempfile.TemporaryDirectory[str]:
+    """A folder beside ``dest`` to build in; raises PageError where there can be none."""
+    try:
+        dest.parent.mkdir(parents=True, exist_ok=True)
+        return tempfile.TemporaryDirectory(dir=dest.parent, prefix=f".{dest.name}.")
+    except OSError as error:
+        raise PageError(f"cannot be built: {error.strerror or error}", file=dest) from error
 
 
 def _run(requests: Sequence[Request]) -> list[Outcome]:
