@@ -23,6 +23,19 @@ def test_every_source_and_chapter_has_a_page_in_both_languages(tmp_path: Path) -
         assert (docs / "results" / "index.md").is_file()
 
 
+def test_compared_counters_have_a_page_as_soon_as_there_are_some(tmp_path: Path) -> None:
+    root = site_project.make(tmp_path)
+    data = root / "results" / "data" / "counters" / "01_tiny.json"
+    data.parent.mkdir(parents=True)
+    data.write_text("[]\n", encoding="utf-8")
+    written = stubs.ensure(root, catalog.load(root))
+    pages = [root / "docs" / language / "results" / "counters.md" for language in ("zh", "en")]
+    assert list(written) == pages
+    assert pages[0].read_text(encoding="utf-8") == "/// counters-page |\n///\n"
+    data.unlink()
+    assert set(stubs.orphans(root, catalog.load(root))) == set(pages)
+
+
 def test_only_what_is_missing_is_written(tmp_path: Path) -> None:
     root = site_project.make(tmp_path)
     tree = catalog.load(root)

@@ -269,6 +269,11 @@ _WORDS = {
 }
 
 
+def title(language: str) -> str:
+    """What the page is called."""
+    return _w("title", language)
+
+
 def page(comparisons: Sequence[Comparison], language: str) -> str:
     """The page as Markdown."""
     lines = [f"# {_w('title', language)}", ""]

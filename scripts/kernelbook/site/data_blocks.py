@@ -10,9 +10,10 @@ from markdown.util import AtomicString
 
 from kernelbook.errors import KernelbookError, PageError
 from kernelbook.quantities import Grade
-from kernelbook.report import tables
+from kernelbook.report import counters, tables
 from kernelbook.site import charts
 from kernelbook.site.blocks import BookBlock, text, words
+from kernelbook.site.stubs import COUNTERS
 from kernelbook.site.tables_html import badge, empty_html, hardware_html, table_html
 
 EVIDENCE = ("measured", "cited", "counted", "compiled")
@@ -148,6 +149,10 @@ class ChaptersBlock(BookBlock):
             if self.page.has_page(uri):
                 head = f'<a href="{escape(self.page.link(uri))}">{head}</a>'
             parts.append(f'<div class="kb-sources"><b>{head}</b><ul>{"".join(items)}</ul></div>')
+        if self.page.has_page(COUNTERS):
+            title = escape(counters.title(language))
+            link = escape(self.page.link(COUNTERS))
+            parts.append(f'<div class="kb-sources"><b><a href="{link}">{title}</a></b></div>')
         return "".join(parts)
 
 

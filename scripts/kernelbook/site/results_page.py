@@ -1,4 +1,5 @@
-"""``/// results-page | 01_basics``: a chapter's results as a page of the site.
+"""``/// results-page | 01_basics``: a chapter's results as a page of the site, and
+``/// counters-page |``: results/counters.md as one.
 
 The text is that of results/01_basics.md with the reader's own runs beside the published ones. It
 takes the block's place before anything reads the page, so that its headings, tables and anchors
@@ -12,15 +13,18 @@ import re
 from markdown.preprocessors import Preprocessor
 
 from kernelbook.errors import KernelbookError, PageError
+from kernelbook.report import counters
 from kernelbook.report.pages import page as results_markdown
 from kernelbook.site.page import PageState
 
-_HEADER = re.compile(r"^/{3,}[ \t]*results-page[ \t]*\|[ \t]*(?P<chapter>\S+)[ \t]*$")
+_HEADER = re.compile(
+    r"^/{3,}[ \t]*(?:results-page[ \t]*\|[ \t]*(?P<chapter>\S+)|counters-page[ \t]*\|)[ \t]*$"
+)
 _END = re.compile(r"^/{3,}[ \t]*$")
 
 
 class ResultsPagePreprocessor(Preprocessor):
-    """Puts a chapter's results in the place of the block."""
+    """Puts a chapter's results, or the comparison of counters, in the place of the block."""
 
     def __init__(self, page: PageState) -> None:
         super().__init__(page.md)
@@ -40,8 +44,10 @@ class ResultsPagePreprocessor(Preprocessor):
             shown += self._results(match["chapter"], " ".join(line.split()))
         return shown
 
-    def _results(self, chapter: str, header: str) -> list[str]:
+    def _results(self, chapter: str | None, header: str) -> list[str]:
         try:
+            if chapter is None:
+                return self._counters()
             chapters = self.page.project.book.catalog.chapters
             if chapter not in chapters:
                 hint = "there are: " + ", ".join(chapters)
@@ -50,3 +56,9 @@ class ResultsPagePreprocessor(Preprocessor):
         except KernelbookError as error:
             raise self.page.error(error, self.page.take_line(header)) from None
         return text.splitlines()
+
+    def _counters(self) -> list[str]:
+        comparisons = counters.load(self.page.project.results)
+        if not comparisons:
+            raise PageError("nothing in results/data/counters/ to compare")
+        return counters.page(comparisons, self.page.language).splitlines()

@@ -18,6 +18,7 @@ LANGUAGES = ("zh", "en")
 _SOURCES = {"zh": "源码", "en": "Source code"}
 _DEVICES = {"zh": "设备", "en": "Devices"}
 _OWN = {"zh": "本机", "en": "This machine"}
+COUNTERS = "results/counters.md"
 _RESULTS = {"zh": "结果", "en": "Results"}
 
 
@@ -67,12 +68,16 @@ def orphans(root: Path, catalog: Catalog) -> tuple[Path, ...]:
 
 def _is_stub(path: Path) -> bool:
     text = path.read_text(encoding="utf-8")
-    return any(f"/// {block} |" in text for block in ("source", "results-page", "device"))
+    return any(
+        f"/// {block} |" in text for block in ("source", "results-page", "counters-page", "device")
+    )
 
 
 def _pages(root: Path, catalog: Catalog, language: str) -> Iterator[tuple[str, str]]:
     for chapter in catalog.chapters:
         yield f"results/{chapter}.md", f"/// results-page | {chapter}\n///\n"
+    if any((root / "results" / "data" / "counters").glob("*.json")):
+        yield COUNTERS, "/// counters-page |\n///\n"
     yield "results/index.md", f"# {_RESULTS[language]}\n\n/// chapters |\n///\n"
     yield "devices/index.md", f"# {_DEVICES[language]}\n\n/// devices |\n///\n"
     yield "devices/own.md", f"# {_OWN[language]}\n\n/// own-devices |\n///\n"
