@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,6 +43,21 @@ def test_the_two_readmes_tell_the_same(root: Path) -> None:
     assert english.count("\n## ") == chinese.count("\n## ")
     blocks = r"^(make \w+|pip install[^#\n]*?|python \S+|mkdocs \w+)\s"
     assert re.findall(blocks, english, re.M) == re.findall(blocks, chinese, re.M)
+
+
+@pytest.mark.parametrize("name", READMES)
+def test_the_kernel_that_the_readme_runs_in_python_prints_its_counts(
+    root: Path, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", (root / name).read_text("utf-8"), re.S)
+    monkeypatch.chdir(root)
+    names: dict[str, Any] = {}
+    exec(program, names)
+    assert (names["c"] == 2).all()
+    printed = capsys.readouterr().out
+    # 1,000 floats of a and of b, 8 a sector.
+    assert re.search(r"global_load_sectors +250\n", printed)
+    assert printed.endswith("no findings\n")
 
 
 def test_ci_calls_make_test_and_nothing_else_of_ours(root: Path) -> None:
