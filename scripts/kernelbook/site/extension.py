@@ -10,13 +10,16 @@ markdown_extensions:
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import markdown
 from pymdownx.blocks import BlocksExtension, BlocksProcessor
 
+from kernelbook.site import fresh
 from kernelbook.site.block_types import BLOCKS
 from kernelbook.site.blocks import LeftoverTreeprocessor
+from kernelbook.site.context import find_root
 from kernelbook.site.numbers import TokenInline, TokenPostprocessor, TokenPreprocessor
 from kernelbook.site.page import LANGUAGES, PageState
 from kernelbook.site.place import page_error
@@ -53,6 +56,9 @@ class SiteExtension(BlocksExtension):
         language = str(self.getConfig("language"))
         if language not in LANGUAGES:
             raise page_error(md, f"language is {language!r}", hint="one of " + ", ".join(LANGUAGES))
+        if fresh.is_dirty_serve() and "relpath" not in md.treeprocessors:
+            # MkDocs tries the extension while it reads its configuration, before every build.
+            fresh.refresh(find_root(Path.cwd()), language)
         page = PageState(
             md,
             language,
