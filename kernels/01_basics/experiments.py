@@ -342,6 +342,18 @@ CHARTS = [
         variants=tuple(k.name for k in (*SHAPES, tiled_rows(16), tiled_rows(8))),
     ),
     Chart(
+        name="gemm_sectors",
+        title=Text(
+            "各种线程块形状读取的扇区（模拟器规模）",
+            "Sectors that each block shape reads (at the emulator's size)",
+        ),
+        kind="bars",
+        experiments=("gemm_1024",),
+        variants=tuple(k.name for k in (*SHAPES, tiled_rows(16), tiled_rows(8))),
+        metric="global_load_sectors",
+        evidence="counted",
+    ),
+    Chart(
         name="roofline_01",
         title=Text(
             "Roofline：向量加法与矩阵乘法", "Roofline: vector addition and the matrix product"

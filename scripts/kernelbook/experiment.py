@@ -209,7 +209,8 @@ class Chart:
     ``bars``: a bar for each variant and device. ``sweep``: a line for each variant over ``x``, an
     entry of the shape. ``roofline``: throughput over arithmetic intensity by the author's model,
     under the roofs of the spec sheets. ``roof`` names a figure of the spec sheets that bounds the
-    metric ("bandwidth", "fp32_flops"), drawn as theory.
+    metric ("bandwidth", "fp32_flops"), drawn as theory. ``evidence`` "counted" draws what the
+    emulator counted, at its own shapes, in place of what cards have been measured or cited for.
     """
 
     name: str
@@ -222,6 +223,7 @@ class Chart:
     x: str = ""
     x_title: Text = Text("", "")
     cache: Literal["cold", "warm"] = "cold"
+    evidence: Literal["measured", "counted"] = "measured"
 
 
 @dataclass(frozen=True)

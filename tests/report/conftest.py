@@ -59,5 +59,6 @@ def full_tree(tree: Tree) -> Tree:
         local=True,
     )  # fmt: skip
     tree.save(compiled(c, s, "gemm_1024"))
-    tree.save(counted(c, s, "gemm_1024", {"matrix_mul_tiled": {"ffma": 256**3, "atomics": 0}}))
+    counts = {"ffma": 256**3, "global_load_sectors": 131_072, "atomics": 0}
+    tree.save(counted(c, s, "gemm_1024", {"matrix_mul_tiled": counts}))
     return tree

@@ -132,6 +132,18 @@ def test_a_roofline_places_by_the_model(full_tree: Tree) -> None:
     assert cited.value == pytest.approx(0.93281 / 12)
 
 
+def test_a_counted_chart_draws_the_emulator_and_no_card(full_tree: Tree) -> None:
+    book = full_tree.book()
+    chart = next(c for c in book.catalog.charts if c.name == "gemm_1024_throughput")
+    chart = replace(chart, metric="global_load_sectors", evidence="counted")
+    assert [(m.variant, m.value) for m in marks(book, chart)] == [("matrix_mul_tiled", 131_072)]
+    svg = chart_svg(book, chart, "en")
+    assert svg is not None
+    shown = texts(svg)
+    assert "emulator (counted)" in shown
+    assert not any("NVIDIA" in text for text in shown)
+
+
 def test_a_chart_without_data_is_not_drawn(tree: Tree) -> None:
     assert all(draw(tree, c.name) is None for c in tree.catalog.charts)
     tree.save(measured(tree.catalog, tree.sheets, "gemm_1024", {"matrix_mul_naive": 400.0}))

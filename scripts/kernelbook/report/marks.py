@@ -16,12 +16,15 @@ from .harmless import one_line
 from .rows import Row
 from .show import convert, row_value
 
+EMULATOR = Text("模拟器（计数）", "emulator (counted)")
+EMULATOR_HERE = Text("模拟器（本机计数）", "emulator (counted, this machine)")
 MAX_NAME = 60  # characters of a device's or an author's name in a picture
 
 
 @dataclass(frozen=True)
 class Card:
-    """A device as a chart names it; a reader's own run of a published card is another one.
+    """A device as a chart names it; a reader's own run of a published card is another one. The
+    emulator is one without a name.
 
     ``name`` is the card's; ``words`` add whether its numbers are measured or cited.
     """
@@ -60,9 +63,10 @@ def marks(book: Book, chart: Chart) -> tuple[Mark, ...]:
     curve.
     """
     found = []
+    grades = ("counted",) if chart.evidence == "counted" else ("measured", "cited")
     for name in chart.experiments:
         experiment = book.catalog.experiment(name)
-        for item in (*book.records_of("measured", name), *book.records_of("cited", name)):
+        for item in (stored for grade in grades for stored in book.records_of(grade, name)):
             card = _card(book, item)
             for variant in chart.variants:
                 mark = _mark(book, chart, experiment, item, card, variant)
@@ -79,12 +83,15 @@ def cards(book: Book) -> tuple[Card, ...]:
 
     The reader's come last, so that they do not change the colours of the others.
     """
-    found = [_card(book, i) for i in (*book.records_of("measured"), *book.records_of("cited"))]
+    grades = ("measured", "cited", "counted")
+    found = [_card(book, item) for grade in grades for item in book.records_of(grade)]
     return tuple(sorted(dict.fromkeys(found), key=lambda c: c.local))
 
 
 def _card(book: Book, item: Stored) -> Card:
     record = item.record
+    if record.evidence == "counted":
+        return Card("", "", EMULATOR_HERE if item.local else EMULATOR, False, item.local, None)
     name = one_line(book.device_name(record), MAX_NAME)
     sheet = book.sheets.devices.get(record.slug)
     if sheet is None and record.device is not None:
