@@ -32,6 +32,20 @@ def test_a_changed_token_is_seen() -> None:
     assert tokens("a + b") != tokens("a - b")
 
 
+@pytest.mark.parametrize(
+    ("one", "other"), [("a - -b", "a--b"), ("a < <b", "a<<b"), ("a = = b", "a == b")]
+)
+def test_white_space_that_parts_an_operator_is_seen(one: str, other: str) -> None:
+    assert tokens(one) != tokens(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("x = -1;", "x=-1;"), ("f( a ) ;", "f(a);"), ("a  ==  b", "a==b")]
+)
+def test_white_space_that_parts_nothing_is_not(one: str, other: str) -> None:
+    assert tokens(one) == tokens(other)
+
+
 def test_a_layout_changes_where_a_token_stands_on_another_line(tmp_path: Path) -> None:
     def of(text: str) -> str:
         file = tmp_path / "k.cu"

@@ -2,6 +2,7 @@
 //
 // Launch: TILE_WIDTH x TILE_WIDTH threads a block, one element of C each,
 //         grid (ceil(k/TILE_WIDTH), ceil(m/TILE_WIDTH)).
+// Sizes: any m, n, k >= 1 with fewer than 2^31 elements a matrix, since indices are int.
 // Look at: each float of A and B is fetched from global memory once a block and then used
 // TILE_WIDTH times from shared memory; the two barriers that make the reuse safe.
 

@@ -1,6 +1,7 @@
 // matrix_mul_tiled_barriers: the tiled product with a barrier left out, wrong on purpose
 //
 // Launch: as matrix_mul_tiled.
+// Sizes: any m, n, k >= 1 with fewer than 2^31 elements a matrix, since indices are int.
 // Look at: what the race check says of each version, and that a race may still print the right
 // answer. FIRST and SECOND say where each barrier stands:
 //

@@ -2,6 +2,7 @@
 //
 // Launch: 32 x BLOCK_ROWS threads a block; each computes 32 / BLOCK_ROWS elements of one column
 //         of the tile. Grid (ceil(k/32), ceil(m/32)). BLOCK_ROWS 32 is matrix_mul_tiled itself.
+// Sizes: any m, n, k >= 1 with fewer than 2^31 elements a matrix, since indices are int.
 // Look at: 1024 threads a block leave an SM little choice of whom to run while a block waits at
 // its barrier. Mind what else changes: an element of tile_b now serves several sums.
 

@@ -44,9 +44,29 @@ class Excerpt:
         return self.numbers[-1]
 
 
+# Without "::", whose halves stand apart in inline assembly and mean the same.
+_OPERATORS = frozenset(("++", "--", "<<", ">>", "&&", "||", "==", "!=", "<=", ">=", "+=", "-=",
+                        "*=", "/=", "%=", "&=", "|=", "^=", "->", "##", "/*", "//"))  # fmt: skip
+
+
 def tokens(text: str) -> list[str]:
-    """C++ tokens of a source text, without comments and white space."""
-    return [m.group() for m in _TOKEN.finditer(text) if m.group("skip") is None]
+    """C++ tokens of a source text, without comments and white space.
+
+    Operators come character by character; where white space keeps two characters from being one
+    operator (``a - -b`` is not ``a--b``), it is a token, too.
+    """
+    found: list[str] = []
+    apart = False
+    for match in _TOKEN.finditer(text):
+        if match.group("skip") is not None:
+            apart = True
+            continue
+        token = match.group()
+        if apart and found and found[-1] + token in _OPERATORS:
+            found.append(" ")
+        found.append(token)
+        apart = False
+    return found
 
 
 def layout(source: Path) -> str:
