@@ -276,6 +276,25 @@ extern "C" __global__ void k(float* x) {
     assert error.value.line == 3
 
 
+def test_a_barrier_of_the_whole_grid_is_refused_by_name() -> None:
+    source = """#include <cooperative_groups.h>
+    extern "C" __global__ void f(int* x) { cooperative_groups::this_grid().sync(); x[0] = 1; }"""
+    with pytest.raises(UnsupportedPtx, match="it does not know %envreg2") as error:
+        go(source, "f", 1, 32, [np.zeros(1, np.int32)])
+    assert error.value.line == 2
+
+
+def test_the_address_of_a_function_is_refused_by_name() -> None:
+    source = """__device__ __noinline__ int one(int x) { return x + 1; }
+    __device__ __noinline__ int two(int x) { return x * 2; }
+    extern "C" __global__ void f(int* x) {
+        int (*all[2])(int) = {one, two};
+        x[0] = all[x[0] & 1](3);
+    }"""
+    with pytest.raises(UnsupportedPtx, match="is a function, and device functions must be inlined"):
+        go(source, "f", 1, 32, [np.zeros(1, np.int32)])
+
+
 def test_printf_is_refused_only_when_it_runs() -> None:
     source = """#include <cstdio>
 extern "C" __global__ void k(int* x) {

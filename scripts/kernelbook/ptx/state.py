@@ -19,8 +19,10 @@ from .module import (
     Immediate,
     Instruction,
     Kernel,
+    Label,
     Module,
     Negated,
+    Opaque,
     Operand,
     Register,
     Sink,
@@ -172,6 +174,13 @@ class State:
             return np.broadcast_to(np.array(address, np.int64).astype(dtype), (self.size,))
         if isinstance(operand, Special):
             return self._special_source(operand.name, dtype)
+        if isinstance(operand, Opaque):
+            raise refuse(self.setup.module, instruction, f": it does not know {operand.text}")
+        if isinstance(operand, Label):
+            if operand.name in self.setup.module.functions:
+                why = f": {operand.name} is a function, and device functions must be inlined"
+                raise refuse(self.setup.module, instruction, why)
+            raise bad_operand(instruction, f"label {operand.name} has no value here")
         raise bad_operand(instruction, f"operand {operand} has no value here")
 
     def _register_source(self, register: Register, dtype: str, instruction: Instruction) -> Array:
