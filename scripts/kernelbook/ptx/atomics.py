@@ -66,6 +66,23 @@ def _brain(old: Array, value: Array) -> Array:
     return fp.round_bf16(odd).view(old.dtype)
 
 
+def _add_in_cache64(old: Array, value: Array) -> Array:
+    """In global memory: a NaN that is added, else one that is there, stays as it is, signalling or
+    not (read off an H200)."""
+    total: Array = old + value
+    bad = np.isnan(total)
+    if bad.any():
+        given = np.isnan(value) | np.isnan(old)
+        kept = np.where(np.isnan(value), value.view(np.uint64), old.view(np.uint64))
+        total.view(np.uint64)[bad] = np.where(given, kept, fp.NAN64)[bad]
+    return total
+
+
+def _add_in_block64(old: Array, value: Array) -> Array:
+    """In shared memory, an ordinary addition to what is there: its NaN comes first."""
+    return fp.add64(value, old)
+
+
 def _update(instruction: Instruction, flushes: bool) -> tuple[Update, np.ufunc | None, str] | None:
     """The update, the ufunc it equals if any, and the dtype it works on."""
     kind = instruction.type
@@ -91,7 +108,7 @@ def _update(instruction: Instruction, flushes: bool) -> tuple[Update, np.ufunc |
     if kind == "f32":
         return (_add_flushing, None, dtype) if flushes else (fp.add32, np.add, dtype)
     if kind == "f64":
-        return fp.add64, np.add, dtype
+        return (_add_in_cache64 if flushes else _add_in_block64), np.add, dtype
     if kind in ("f16", "f16x2"):
         return _half(fp.add16), None, "u2" if kind == "f16" else "u4"
     if kind in ("bf16", "bf16x2"):
