@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import site_project
+from browsing import launched, served
 
 from kernelbook.site.build import build
 
@@ -36,3 +39,17 @@ def built_site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             outcome = build(site_project.ROOT, dest)
             assert outcome.whole, "\n".join(outcome.said)
     return dest
+
+
+@pytest.fixture(scope="session")
+def origin(built_site: Path) -> Iterator[str]:
+    """This repository's site on a local server."""
+    with served(built_site) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One browser for all tests of a worker."""
+    with launched() as started:
+        yield started

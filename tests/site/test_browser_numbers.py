@@ -1,0 +1,85 @@
+"""Where a number came from: by pointer, keyboard and finger, and without a script."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from browsing import opened
+
+pytestmark = pytest.mark.browser
+
+ARTICLE = "01-vector-add-to-tiled-gemm/"
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+def test_hovering_and_focusing_a_number_show_where_it_came_from(browser: Any, origin: str) -> None:
+    with opened(browser, origin + "en/" + ARTICLE) as page:
+        number = page.locator(".kb-number").first
+        tip = number.locator(".kb-tip")
+        assert not tip.is_visible()
+        number.hover()
+        assert tip.is_visible()
+        assert "theory" in tip.inner_text()
+        page.keyboard.press("Escape")
+        assert not tip.is_visible()
+        page.mouse.move(0, 0)
+        number.focus()
+        assert tip.is_visible()
+        described = number.get_attribute("aria-describedby")
+        assert page.locator(f"#{described}").get_attribute("role") == "tooltip"
+
+
+def test_a_measured_number_tells_its_whole_story_also_in_a_table(browser: Any, origin: str) -> None:
+    with opened(browser, origin + "en/" + ARTICLE) as page:
+        for selector in ("p a.kb-measured", ".kb-table--results td a.kb-measured"):
+            number = page.locator(selector).first
+            number.focus()
+            told = number.locator(".kb-tip").inner_text()
+            assert "NVIDIA H200" in told or "nvidia-h200" in told, told
+            for part in ("±", "q1–q3", "samples: ", "SM clock: ", "date: 20", "commit: ", "Enter"):
+                assert part in told or " · " in told, (selector, part, told)
+
+
+def test_enter_on_a_number_leads_to_its_row(browser: Any, origin: str) -> None:
+    with opened(browser, origin + ARTICLE) as page:
+        page.locator(".kb-table--results td a.kb-measured").first.focus()
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/results/01_basics/#*")
+        assert page.evaluate("document.querySelector('tr:has(:target)') !== null")
+
+
+def test_a_tap_shows_it_and_a_second_tap_follows_the_link(browser: Any, origin: str) -> None:
+    with opened(browser, origin + ARTICLE, **PHONE) as page:
+        number = page.locator("p a.kb-number, li a.kb-number").first
+        number.scroll_into_view_if_needed()
+        number.tap()
+        tip = number.locator(".kb-tip")
+        assert tip.is_visible()
+        assert ARTICLE in page.url
+        box = tip.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390
+        number.locator(".kb-value").tap()
+        page.wait_for_url("**/results/01_basics/#*")
+        assert page.evaluate("document.getElementById(location.hash.slice(1)) !== null")
+
+
+def test_without_a_script_hovering_works_and_the_link_stays(browser: Any, origin: str) -> None:
+    with opened(browser, origin + ARTICLE, java_script_enabled=False) as page:
+        number = page.locator("p a.kb-number, li a.kb-number").first
+        number.hover()
+        assert number.locator(".kb-tip").is_visible()
+        assert "results/01_basics/#" in str(number.get_attribute("href"))
+
+
+def test_notes_of_numbers_stay_inside_the_window(browser: Any, origin: str) -> None:
+    with opened(browser, origin + ARTICLE) as page:
+        for number in page.locator(".kb-number").all()[:60]:
+            number.focus()
+            box = number.locator(".kb-tip").bounding_box()
+            assert box is not None
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= 1280
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1280
