@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from runpy import run_path
 
 import numpy as np
 import pytest
@@ -23,6 +25,7 @@ from kernelbook.verify import make_inputs
 
 ROOT = Path(__file__).resolve().parents[3]
 BARRIER = re.compile(r"^(?P<before>[^/\n]*)__sync(?:threads|warp)\([^()]*\);", re.M)
+TUNED_SIZE = 64  # two steps of the configurations that split a tile among slices
 LARGEST_FLOPS = 8_000_000  # prefer shapes that execute in well under a second
 
 # "file.cu: number of the barrier in it, from 1" and why nothing can go wrong without it.
@@ -37,7 +40,7 @@ def runs_of(source: Path) -> Iterator[tuple[Experiment, Kernel, Shape]]:
     """Kernels of a file on their shapes, small ones with work to do first."""
     seen = set()
     found = []
-    for experiment in catalog.load(ROOT).experiments:
+    for experiment in (*catalog.load(ROOT).experiments, *tuned()):
         for kernel in experiment.kernels:
             here = experiment.folder / kernel.source == source
             if not here or kernel.gpu_only or kernel.counter_example:
@@ -50,6 +53,15 @@ def runs_of(source: Path) -> Iterator[tuple[Experiment, Kernel, Shape]]:
                     found.append(((flops > LARGEST_FLOPS, -flops), experiment, kernel, shape))
     for _, experiment, kernel, shape in sorted(found, key=lambda each: each[0]):
         yield experiment, kernel, shape
+
+
+def tuned() -> Iterator[Experiment]:
+    """What tables of configurations hold beside what the experiments chose from them, small."""
+    for file in sorted((ROOT / "kernels").glob("*/experiments.py")):
+        tuning = run_path(str(file)).get("TUNING")
+        if tuning is not None:
+            shape = dict.fromkeys(tuning.shapes[0], TUNED_SIZE)
+            yield replace(tuning.experiment(shape), emulator_shape=shape, ragged=())
 
 
 def complaint(file: Path, experiment: Experiment, kernel: Kernel, shape: Shape) -> str:
