@@ -11,7 +11,6 @@ from site_project import convert
 
 from kernelbook.errors import PageError
 from kernelbook.site import series
-from kernelbook.site.series_blocks import _wrapped
 
 TABLE = """\
 [[tag]]
@@ -109,6 +108,25 @@ def test_nothing_in_the_table_may_dangle(project: Path, old: str, new: str, says
     assert "series.toml" in str(error.value)
 
 
-def test_titles_in_the_graph_break_between_words_and_never_before_a_stop() -> None:
-    assert _wrapped("12 Standard libraries: cuBLAS", 18) == ["12 Standard", "libraries: cuBLAS"]
-    assert _wrapped("01 从向量加法：到分块", 14) == ["01 从向量加", "法：到分块"]
+def test_the_graph_leaves_out_what_a_longer_way_says(project: Path) -> None:
+    file = project / "docs" / "series.toml"
+    more = """
+[[article]]
+slug = "03-third"
+zh = "第三篇"
+en = "The third"
+
+[[article.requires]]
+slug = "02-second"
+zh = "需要"
+en = "needs"
+
+[[article.requires]]
+slug = "01-first"
+zh = "也需要"
+en = "needs, too"
+"""
+    file.write_text(TABLE + more, encoding="utf-8")
+    whole = series.load(project)
+    assert ("01-first", "03-third") in whole.edges
+    assert whole.steps == (("01-first", "02-second"), ("02-second", "03-third"))

@@ -22,10 +22,14 @@ class Step:
 
 @dataclass(frozen=True)
 class Entry:
-    """An article of the series, written or planned. ``slug`` is its file name without .md."""
+    """An article of the series, written or planned. ``slug`` is its file name without .md.
+
+    ``short`` is its title in the graph, where a long one would not fit.
+    """
 
     slug: str
     title: Text
+    short: Text
     tags: tuple[str, ...]
     requires: tuple[Step, ...]
     leads_to: tuple[Step, ...]
@@ -82,6 +86,23 @@ class Series:
         found |= {(entry.slug, step.slug) for entry in self.entries for step in entry.leads_to}
         return tuple(sorted(found, key=lambda edge: (rank[edge[0]], rank[edge[1]])))
 
+    @property
+    def steps(self) -> tuple[tuple[str, str], ...]:
+        """The edges without those that a longer way through others already says."""
+
+        def reached(start: str, without: tuple[str, str]) -> set[str]:
+            seen: set[str] = set()
+            waiting = [start]
+            while waiting:
+                here = waiting.pop()
+                ways = {b for a, b in edges if a == here and (a, b) != without} - seen
+                seen |= ways
+                waiting += ways
+            return seen
+
+        edges = self.edges
+        return tuple(edge for edge in edges if edge[1] not in reached(edge[0], edge))
+
 
 def load(root: Path) -> Series:
     """The series of the repository; raises PageError naming the file and what is wrong."""
@@ -127,6 +148,7 @@ def _entry(item: Mapping[str, Any]) -> Entry:
     return Entry(
         slug=item["slug"],
         title=_text(item),
+        short=Text(item.get("short_zh", item["zh"]), item.get("short_en", item["en"])),
         tags=tuple(item.get("tags", ())),
         requires=tuple(_step(step) for step in item.get("requires", ())),
         leads_to=tuple(_step(step) for step in item.get("leads_to", ())),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from html import escape
 
@@ -26,9 +25,6 @@ _GRAPH = Text(
     "Arrows lead from what is read first to what builds on it; solid boxes are published, "
     "dashed ones planned",
 )
-# How wide a line of a title is in the graph, in Latin letters; a Chinese character is two.
-_LINE = Text("14", "18")
-_PIECE = re.compile(r"[!-~]+[：、，]?[ ]?|[^!-~ ][：、，]?[ ]?")
 
 
 class SeriesBlock(BookBlock):
@@ -148,16 +144,15 @@ class GraphBlock(SeriesBlock):
     def source(self) -> str:
         """The diagram's text: a node an article that has neighbours, dashed while planned."""
         whole = self.whole
-        linked = {slug for edge in whole.edges for slug in edge}
+        linked = {slug for edge in whole.steps for slug in edge}
         names = {e.slug: f"n{place}" for place, e in enumerate(whole.entries)}
-        width = int(_LINE.of(self.page.language))
         lines = ["flowchart LR"]
         for entry in whole.entries:
             if entry.slug in linked:
-                title = "<br>".join(_wrapped(entry.title.of(self.page.language), width))
+                title = entry.short.of(self.page.language).replace('"', "'")
                 kind = "written" if self.written(entry) else "planned"
                 lines.append(f'    {names[entry.slug]}["{title}"]:::{kind}')
-        lines += [f"    {names[before]} --> {names[after]}" for before, after in whole.edges]
+        lines += [f"    {names[before]} --> {names[after]}" for before, after in whole.steps]
         lines.append("    classDef written fill:#d5efe3")
         lines.append("    classDef planned stroke-dasharray:5 4")
         return "\n".join(lines)
@@ -194,28 +189,3 @@ class TagsBlock(SeriesBlock):
             title = escape(tag.title.of(language))
             items.append(f'<dt id="tag-{escape(tag.id)}">{title}</dt><dd><ul>{links}</ul></dd>')
         return f'<dl class="kb-tags">{"".join(items)}</dl>'
-
-
-def _wrapped(title: str, width: int) -> list[str]:
-    """A title in as few lines as fit ``width``, of about equal length.
-
-    Latin breaks between words, Chinese anywhere but before a stop.
-    """
-    pieces = _PIECE.findall(title.replace('"', "'"))
-    lines = _filled(pieces, width)
-    while len(shorter := _filled(pieces, width - 1)) == len(lines) and width > 1:
-        lines, width = shorter, width - 1
-    return lines
-
-
-def _filled(pieces: Sequence[str], width: int) -> list[str]:
-    lines = [""]
-    for piece in pieces:
-        if lines[-1] and _width((lines[-1] + piece).rstrip()) > width:
-            lines.append("")
-        lines[-1] += piece
-    return [line.strip() for line in lines]
-
-
-def _width(text: str) -> int:
-    return sum(1 if char.isascii() else 2 for char in text)
