@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -68,10 +67,8 @@ BOXES = """
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def page(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A page with every sample diagram and a few formulas, in a real browser."""
-    api = pytest.importorskip("playwright.sync_api")
-    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
     folder = tmp_path_factory.mktemp("page")
     article = "\n".join(fenced(source) for source in ALL.values())
     article += "\n$$\\sum_{t=0}^{\\lceil N/T \\rceil - 1} \\text{总访存量} " + "+ x" * 80 + "$$\n"
@@ -86,15 +83,11 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         f'<body data-md-color-scheme="default">{body}</body></html>',
         encoding="utf-8",
     )
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-gpu", "--disable-quic"]
-        )
-        page = browser.new_page(viewport={"width": 900, "height": 900})
-        page.goto((folder / "index.html").as_uri())
-        page.evaluate("() => document.fonts.ready")
-        yield page
-        browser.close()
+    page = browser.new_page(viewport={"width": 900, "height": 900})
+    page.goto((folder / "index.html").as_uri())
+    page.evaluate("() => document.fonts.ready")
+    yield page
+    page.close()
 
 
 def show(page: Any, scheme: str, width: int = 900) -> None:

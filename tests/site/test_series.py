@@ -120,13 +120,18 @@ en = "The third"
 slug = "02-second"
 zh = "需要"
 en = "needs"
-
-[[article.requires]]
-slug = "01-first"
-zh = "也需要"
-en = "needs, too"
 """
-    file.write_text(TABLE + more, encoding="utf-8")
+    hint = """
+[[article.leads_to]]
+slug = "03-third"
+zh = "也通向"
+en = "leads there, too"
+"""
+    first, tags = '[[article]]\nslug = "02-second"', hint + "\n"
+    file.write_text(TABLE.replace(first, tags + first) + more, encoding="utf-8")
     whole = series.load(project)
     assert ("01-first", "03-third") in whole.edges
     assert whole.steps == (("01-first", "02-second"), ("02-second", "03-third"))
+    needed = hint.replace("leads_to", "requires").replace("03-third", "01-first")
+    file.write_text(TABLE + more + needed, encoding="utf-8")
+    assert ("01-first", "03-third") in series.load(project).steps  # what is required stays

@@ -88,7 +88,7 @@ class Series:
 
     @property
     def steps(self) -> tuple[tuple[str, str], ...]:
-        """The edges without those that a longer way through others already says."""
+        """The edges without hints that a longer way already gives; what is required stays."""
 
         def reached(start: str, without: tuple[str, str]) -> set[str]:
             seen: set[str] = set()
@@ -101,7 +101,10 @@ class Series:
             return seen
 
         edges = self.edges
-        return tuple(edge for edge in edges if edge[1] not in reached(edge[0], edge))
+        required = {(step.slug, entry.slug) for entry in self.entries for step in entry.requires}
+        return tuple(
+            edge for edge in edges if edge in required or edge[1] not in reached(edge[0], edge)
+        )
 
 
 def load(root: Path) -> Series:
