@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kernelbook import catalog
 from kernelbook.errors import KernelbookError
-from kernelbook.site import stubs
+from kernelbook.site import current, stubs
 from kernelbook.site.build import build
 from kernelbook.site.context import find_root
 
@@ -58,12 +58,15 @@ def _parser() -> argparse.ArgumentParser:
 def _build(root: Path, options: argparse.Namespace) -> int:
     stubs.ensure(root, catalog.load(root))
     dest = options.dest or root / "site"
-    outcome = build(root, dest, results=options.results)
-    for line in outcome.said:
-        print(line, file=sys.stderr)
-    if not outcome.whole:
-        print(f"kernelbook.site: not built; {dest} is as it was", file=sys.stderr)
-        return 1
+    if not current.is_current(root, dest, options.results):
+        outcome = build(root, dest, results=options.results)
+        for line in outcome.said:
+            print(line, file=sys.stderr)
+        if not outcome.whole:
+            print(f"kernelbook.site: not built; {dest} is as it was", file=sys.stderr)
+            return 1
+        if not outcome.said:  # what was said is to be said again
+            current.remember(root, dest, options.results)
     print(f"Chinese site: {dest / 'index.html'}")
     print(f"English site: {dest / 'en' / 'index.html'}")
     print("To read them: make serve, or python -m kernelbook.site serve")
