@@ -9,11 +9,21 @@ import pytest
 
 from kernelbook.site import current
 
+FILES = (
+    "docs/zh/index.md",
+    "kernels/01_a/a.cu",
+    "scripts/kernelbook/x.py",
+    "mkdocs.yml",
+    "mkdocs.en.yml",
+    "results/data/a.json",
+    "site/index.html",
+    "site/en/index.html",
+)
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    for name in ("docs/zh/index.md", "kernels/01_a/a.cu", "scripts/kernelbook/x.py", "mkdocs.yml",
-                 "mkdocs.en.yml", "results/data/a.json", "site/index.html", "site/en/index.html"):  # fmt: skip
+    for name in FILES:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name, encoding="utf-8")
     current.remember(tmp_path, tmp_path / "site", "")

@@ -1,7 +1,7 @@
 """Whether a site that stands is the one these sources would give.
 
-The fingerprint covers the content of everything a page is made from: articles, theme, configuration,
-kernels, results (a reader's own, too), this package, and the versions of what builds.
+The fingerprint covers the content of everything a page is made from: articles, theme,
+configuration, kernels, results (a reader's own, too), this package, and the builders' versions.
 """
 
 from __future__ import annotations
