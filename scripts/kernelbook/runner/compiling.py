@@ -12,12 +12,13 @@ from ..catalog import Selection
 from ..devices import Sheets
 from ..errors import KernelbookError, RecordError
 from ..experiment import Experiment, Kernel
-from ..records import SCHEMA, Compilation, Record, Result, load, path_of, save
+from ..records import Compilation, Record, Result, load, path_of, save
 from ..resources import compilation_of, compile_kernel
 from ..staleness import kernel_key, launch_of
 from .context import Context
 from .outcome import Outcome
 from .progress import Stage
+from .provenance import record_of
 
 # One architecture of each generation a reader may own, the reference device's among them.
 ARCHITECTURES = ("sm_75", "sm_80", "sm_89", "sm_90", "sm_120")
@@ -69,7 +70,7 @@ def _submit(pool: ThreadPoolExecutor, selection: Selection, context: Context) ->
 
 
 def _finish(context: Context, selection: Selection, jobs: Jobs) -> Outcome:
-    experiment, provenance = selection.experiment, context.provenance
+    experiment = selection.experiment
     failures: list[str] = []
     rows: dict[str, Result] = {}
     for name, futures in jobs.items():
@@ -78,19 +79,7 @@ def _finish(context: Context, selection: Selection, jobs: Jobs) -> Outcome:
         except (KernelbookError, OSError) as error:
             failures.append(f"{experiment.name}/{name}: {error}")
             rows[name] = Result(name, "kernel", status="failed", reason=portable(error))
-    record = Record(
-        schema=SCHEMA,
-        evidence="compiled",
-        chapter=experiment.chapter,
-        experiment=experiment.name,
-        shape=dict(experiment.shape),
-        dtype=experiment.dtype,
-        seed=experiment.seed,
-        results=(),
-        commit=provenance.commit,
-        dirty=provenance.dirty,
-        date=provenance.date,
-    )
+    record = record_of(experiment, "compiled", experiment.shape, context.provenance)
     old = existing(context.results, record)
     merged = merge(experiment, rows, old)
     if old and not context.again and same_code(old.results, merged):

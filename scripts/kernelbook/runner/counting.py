@@ -24,7 +24,7 @@ from ..catalog import Selection
 from ..devices import Sheets, sheets
 from ..errors import KernelbookError, UnsupportedPtx
 from ..experiment import SCALAR_TYPES, Arrays, Experiment, Kernel, Shape, Target
-from ..records import SCHEMA, Record, Result, Verification, load, path_of, save
+from ..records import Record, Result, Verification, load, path_of, save
 from ..resources import compilation_of, compile_kernel
 from ..sources import layout
 from ..staleness import kernel_key, launch_of, variant_key
@@ -34,7 +34,7 @@ from .context import Context
 from .orphans import die_with_parent
 from .outcome import Outcome
 from .progress import Stage
-from .provenance import Provenance
+from .provenance import Provenance, record_of
 
 Question = tuple[object, ...]
 Jobs = dict[Question, Future[Result]]
@@ -267,19 +267,7 @@ def _current(context: Context, selections: Sequence[Selection]) -> Known:
 
 
 def _empty(experiment: Experiment, provenance: Provenance) -> Record:
-    return Record(
-        schema=SCHEMA,
-        evidence="counted",
-        chapter=experiment.chapter,
-        experiment=experiment.name,
-        shape=dict(experiment.emulator_shape),
-        dtype=experiment.dtype,
-        seed=experiment.seed,
-        results=(),
-        commit=provenance.commit,
-        dirty=provenance.dirty,
-        date=provenance.date,
-    )
+    return record_of(experiment, "counted", experiment.emulator_shape, provenance)
 
 
 def _finish(

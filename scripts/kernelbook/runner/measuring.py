@@ -18,10 +18,10 @@ from ..experiment import Experiment, Kernel
 from ..gpu import ncu
 from ..gpu.backend import backend_class
 from ..gpu.device_info import target_of
-from ..records import SCHEMA, DeviceInfo, Record
+from ..records import DeviceInfo, Record
 from .lock import gpu_lock
 from .process import child_environment, run_child
-from .provenance import provenance
+from .provenance import provenance, record_of
 from .request import MeasureSettings, Request
 from .rows import Row
 
@@ -66,25 +66,9 @@ def _measure_what_can_be(
         report(f"{experiment.name}/{ended.at or 'all rows'}: {ended.reason}")
         # Nobody at fault by name: a fresh child would only end the same way.
         lost |= dict.fromkeys([ended.at] if ended.at in left else left, ended.reason)
-    return _with_lost(experiment, wanted, _empty(experiment, settings, device), lost, device)
-
-
-def _empty(experiment: Experiment, settings: MeasureSettings, device: DeviceInfo) -> Record:
     origin = provenance(settings.root)
-    return Record(
-        schema=SCHEMA,
-        evidence="measured",
-        chapter=experiment.chapter,
-        experiment=experiment.name,
-        shape=dict(experiment.shape),
-        dtype=experiment.dtype,
-        seed=experiment.seed,
-        results=(),
-        commit=origin.commit,
-        dirty=origin.dirty,
-        date=origin.date,
-        device=device,
-    )
+    nothing = record_of(experiment, "measured", experiment.shape, origin, device=device)
+    return _with_lost(experiment, wanted, nothing, lost, device)
 
 
 def _with_lost(

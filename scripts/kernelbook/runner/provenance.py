@@ -1,12 +1,16 @@
-"""Which source a record was taken from, and when."""
+"""Which source a record was taken from, and when; and the record that says so."""
 
 from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+
+from ..experiment import Experiment, Shape
+from ..records import SCHEMA, DeviceInfo, Evidence, Record, Result
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,34 @@ def provenance(root: Path) -> Provenance:
     commit = _git(root, "rev-parse", "HEAD")
     changed = _git(root, "status", "--porcelain", "--", "kernels", "scripts/kernelbook")
     return Provenance(commit or "", bool(changed), date)
+
+
+def record_of(
+    experiment: Experiment,
+    evidence: Evidence,
+    shape: Shape,
+    origin: Provenance,
+    *,
+    results: tuple[Result, ...] = (),
+    device: DeviceInfo | None = None,
+    notes: Mapping[str, str] | None = None,
+) -> Record:
+    """A record of an experiment at a shape, taken from this source."""
+    return Record(
+        schema=SCHEMA,
+        evidence=evidence,
+        chapter=experiment.chapter,
+        experiment=experiment.name,
+        shape=dict(shape),
+        dtype=experiment.dtype,
+        seed=experiment.seed,
+        results=results,
+        commit=origin.commit,
+        dirty=origin.dirty,
+        date=origin.date,
+        device=device,
+        notes=notes or {},
+    )
 
 
 def _git(root: Path, *arguments: str) -> str | None:

@@ -27,7 +27,7 @@ from ..experiment import (
 )
 from ..gpu.backend import Backend, Launch
 from ..gpu.device_info import peaks_of, target_of
-from ..records import SCHEMA, Record, Verification
+from ..records import Record, Verification
 from ..resources import compile_kernel
 from ..sampling import (
     QUICK_WARM_UP,
@@ -48,7 +48,7 @@ from ..verify import (
     verify_run,
 )
 from .hostrows import HostRows
-from .provenance import provenance
+from .provenance import provenance, record_of
 from .request import Request, Teller
 from .rows import Row, timing_of
 from .timed import Timed, prepare
@@ -98,18 +98,12 @@ class Session:
         self._verify()
         if self._alive():
             self._time()
-        return Record(
-            schema=SCHEMA,
-            evidence="measured",
-            chapter=self.experiment.chapter,
-            experiment=self.experiment.name,
-            shape=self.shape,
-            dtype=self.experiment.dtype,
-            seed=self.experiment.seed,
+        return record_of(
+            self.experiment,
+            "measured",
+            self.shape,
+            origin,
             results=tuple(r.result(self.shape, self.target) for r in self.rows),
-            commit=origin.commit,
-            dirty=origin.dirty,
-            date=origin.date,
             device=self.backend.info,
             notes=self.notes,
         )
