@@ -26,6 +26,10 @@ def _metrics(*items: Metric) -> Mapping[str, Metric]:
     return {m.name: m for m in items}
 
 
+def _stall(why: str, zh: str, en: str) -> Metric:
+    return Metric(f"stall_{why}", "%", Text(zh, en), ",.1f")
+
+
 TIMED = _metrics(
     Metric("time", "µs", Text("耗时", "time"), ",.1f", -1),
     Metric("bandwidth", "GB/s", Text("有效带宽", "effective bandwidth"), ",.0f", 1),
@@ -86,6 +90,18 @@ PROFILED = _metrics(
     Metric("launches", "", Text("启动次数", "launches")),
     Metric("launches_wrong", "", Text("结果出错的启动", "launches with a wrong result")),
     Metric("achieved_occupancy", "%", Text("实测占用率", "achieved occupancy"), ",.1f"),
+    # Shares of the cycles of all resident warps, by ncu's name for what a warp is waiting for.
+    _stall("selected", "发射", "issuing"),
+    _stall("not_selected", "就绪，没轮到", "ready, another was chosen"),
+    _stall("long_scoreboard", "等 L1、L2 或显存", "waiting for L1, L2 or DRAM"),
+    _stall("short_scoreboard", "等共享内存", "waiting for shared memory"),
+    _stall("barrier", "等屏障", "waiting at a barrier"),
+    _stall("lg_throttle", "LSU 队列已满", "LSU queue full"),
+    _stall("mio_throttle", "MIO 队列已满", "MIO queue full"),
+    _stall("math_pipe_throttle", "等运算管线", "arithmetic pipe busy"),
+    _stall("dispatch_stall", "等派发", "held back at dispatch"),
+    _stall("wait", "固定延迟", "fixed latency"),
+    _stall("no_instruction", "等指令", "no instruction yet"),
 )
 
 METRICS: Mapping[str, Metric] = {**TIMED, **COMPILED, **COUNTED, **PROFILED}

@@ -13,6 +13,11 @@ from dataclasses import dataclass
 from ..errors import DeviceError
 from ..profiler import ProfiledLaunch, profile
 
+# What a resident warp can be doing in a cycle, most of it waiting; shares of one add up to 100 %.
+STALLS = (
+    "selected", "not_selected", "long_scoreboard", "short_scoreboard", "barrier", "lg_throttle",
+    "mio_throttle", "math_pipe_throttle", "dispatch_stall", "wait", "no_instruction",
+)  # fmt: skip
 # Metric -> ncu's counter. Percentages are in percent, sizes in bytes (--print-units base).
 COUNTERS: Mapping[str, str] = {
     "global_load_requests": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
@@ -37,6 +42,7 @@ COUNTERS: Mapping[str, str] = {
     "fma_pipe": "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active",
     "lsu_pipe": "sm__inst_executed_pipe_lsu.avg.pct_of_peak_sustained_active",
     "achieved_occupancy": "sm__warps_active.avg.pct_of_peak_sustained_active",
+    **{f"stall_{why}": f"smsp__warp_issue_stalled_{why}_per_warp_active.pct" for why in STALLS},
 }
 _UNKNOWN = re.compile(r"\b((?:sm|smsp|l1tex|lts|dram)__[\w.]+)")
 _PERMISSION = "ERR_NVGPUCTRPERM"
