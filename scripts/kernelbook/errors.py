@@ -5,6 +5,7 @@
     ├── ExperimentError     an experiments.py that does not hold together
     ├── CompileError        a .cu that NVRTC refuses
     ├── DeviceError         no GPU, a GPU too small, a driver too old, out of memory, a fault
+    │   └── NotBuilt        a baseline that this machine has no compiler for
     ├── RecordError         a broken or foreign record in results/data
     ├── VerifyError         a kernel whose output is wrong
     ├── PtxError            PTX that cannot be parsed or executed
@@ -74,6 +75,10 @@ class CompileError(KernelbookError):
 
 class DeviceError(KernelbookError):
     """No GPU, a GPU too small or too old, out of memory, or a kernel that faulted."""
+
+
+class NotBuilt(DeviceError):
+    """A baseline that this machine has no compiler for: left out, which is no failure."""
 
 
 class RecordError(KernelbookError):

@@ -91,12 +91,17 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Library:
-    """A vendor routine as baseline: ``routine`` names an entry of the gpu room's registry."""
+    """A vendor routine as baseline: ``routine`` names an entry of the gpu room's registry.
+
+    With ``source``, a file below the chapter's folder, it names a function of that host code,
+    which nvcc builds (see `gpu.baselines`); without nvcc the row says that it is not built.
+    """
 
     name: str
     routine: str
     title: Text
     note: Text = Text("", "")
+    source: str = ""
     flops: Callable[[Shape], int] | None = None  # None: the experiment's own model
     bytes_read: Callable[[Shape], int] | None = None
     bytes_written: Callable[[Shape], int] | None = None

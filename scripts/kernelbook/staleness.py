@@ -53,7 +53,8 @@ def variant_key(
         return kernel_key(experiment, variant, arch, shape, target)
     common: list[object] = [variant.kind, sorted(shape.items()), experiment.dtype, experiment.seed]
     if isinstance(variant, Library):
-        return _digest([*common, variant.routine])
+        host_code = [source_digest(experiment.folder / variant.source)] if variant.source else []
+        return _digest([*common, variant.routine, *host_code])
     if isinstance(variant, Transfer):
         return _digest([*common, variant.direction, variant.pinned])
     return _digest([*common, _function_tokens(variant)])

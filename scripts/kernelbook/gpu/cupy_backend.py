@@ -94,7 +94,11 @@ class CupyBackend:
         self, library: Library, experiment: Experiment, shape: Shape, arrays: Arrays
     ) -> Routine:
         """A library baseline on these buffers (see `Backend`)."""
-        return routine(Context(self._cupy, self._stream, library, experiment, shape, arrays))
+        return routine(
+            Context(
+                self._cupy, self._stream, library, experiment, shape, arrays, self.arch, self.notes
+            )
+        )
 
     def empty(self) -> Launch:
         return self._flush.empty

@@ -15,13 +15,17 @@ import numpy as np
 from ..errors import DeviceError
 from ..experiment import Arrays, Experiment, Library, Shape, model
 from .backend import Routine
+from .baselines import find_nvcc, function, launcher, nvcc_version
 
 CUBLAS_DEFAULT_MATH = 0  # FP32 stays FP32: tensor cores would need CUBLAS_TF32_TENSOR_OP_MATH
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a routine is made from. ``stream`` is a CuPy stream, current on this thread."""
+    """What a routine is made from. ``stream`` is a CuPy stream, current on this thread.
+
+    ``arch`` is what to compile for; ``notes`` takes facts of the run for its record.
+    """
 
     cupy: Any
     stream: Any
@@ -29,6 +33,8 @@ class Context:
     experiment: Experiment
     shape: Shape
     arrays: Arrays
+    arch: str
+    notes: dict[str, str]
 
     @property
     def inputs(self) -> list[Any]:
@@ -43,6 +49,8 @@ class Context:
 def routine(context: Context) -> Routine:
     """Bind the routine that the library row names; raises DeviceError for an unknown one."""
     name = context.library.routine
+    if context.library.source:
+        return _host_code(context)
     try:
         make = ROUTINES[name]
     except KeyError:
@@ -70,6 +78,26 @@ def _device_copy(context: Context) -> Routine:
         return "" if same else "the copy differs from its source"
 
     return Routine(launch, check)
+
+
+def _host_code(context: Context) -> Routine:
+    """A function of the chapter's own host code (see `baselines`)."""
+    cupy, experiment = context.cupy, context.experiment
+    source = experiment.folder / context.library.source
+    cache_dir = experiment.folder.parents[1] / ".cache" / "kernelbook" / "baselines"
+    found = function(source, context.library.routine, context.arch, cache_dir)
+    if (nvcc := find_nvcc()) is not None:
+        context.notes["host_baselines"] = f"nvcc {nvcc_version(nvcc)}"
+    return Routine(
+        launcher(
+            found,
+            [context.arrays[b.name].data.ptr for b in experiment.buffers],
+            list(context.shape.values()),
+            context.stream.ptr,
+            cupy.cuda.alloc,
+            cupy.cuda.runtime.CUDARuntimeError,
+        )
+    )
 
 
 def _cupy_add(context: Context) -> Routine:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import KernelbookError
+from ..errors import KernelbookError, NotBuilt
 from ..experiment import (
     ITEM_BYTES,
     Cpu,
@@ -105,7 +105,7 @@ class Session:
             origin,
             results=tuple(r.result(self.shape, self.target) for r in self.rows),
             device=self.backend.info,
-            notes=self.notes,
+            notes={**self.backend.notes, **self.notes},
         )
 
     # ---- before timing ---------------------------------------------------------------------
@@ -119,6 +119,8 @@ class Session:
         self.tell.at(row.name, doing)
         try:
             yield
+        except NotBuilt as error:
+            row.skip(_sentence(error))
         except KernelbookError as error:
             row.fail(_sentence(error))
         except Exception as error:
