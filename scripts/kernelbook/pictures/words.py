@@ -20,6 +20,13 @@ WORDS = {
         "before": "改之前",
         "after": "改之后",
         "code": "代码",
+        "block_tile": "线程块：C 的 {m}×{n} 个元素，由 {warps} 个 warp 分担（深色是其中一个）；"
+        "每一轮需要 A 的 {depth} 列与 B 的 {depth} 行",
+        "warp_tile": "一个 warp：{m}×{n} 个元素；每格 {high}×{wide} 个，"
+        "格中是算它的 lane，深色的属于 lane {lane}",
+        "thread_tile": "一个线程的一步：{m}+{n} 个数做 {m}×{n} = {fma} 次乘加",
+        "of_a": "A 的 {} 个",
+        "of_b": "B 的 {} 个",
     },
     "en": {
         "sectors": "{lanes} lanes ask for {used} B; {sectors} sectors are touched, {moved} B move",
@@ -38,6 +45,13 @@ WORDS = {
         "before": "before",
         "after": "after",
         "code": "code",
+        "block_tile": "A block: {m}×{n} elements of C, shared by {warps} warps (one of them dark); "
+        "a round takes {depth} columns of A and {depth} rows of B",
+        "warp_tile": "A warp: {m}×{n} elements; a cell is {high}×{wide} of them and shows the lane "
+        "that computes it, lane {lane} dark",
+        "thread_tile": "A step of a thread: {m}+{n} numbers for {m}×{n} = {fma} multiply-adds",
+        "of_a": "{} of A",
+        "of_b": "{} of B",
     },
 }
 

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from kernelbook.site import code_blocks, data_blocks, device_blocks, method_block, series_blocks
+from kernelbook.site import (
+    code_blocks,
+    data_blocks,
+    device_blocks,
+    method_block,
+    series_blocks,
+    tile_block,
+)
 from kernelbook.site.blocks import BookBlock
 
 BLOCKS: tuple[type[BookBlock], ...] = (
@@ -19,6 +26,7 @@ BLOCKS: tuple[type[BookBlock], ...] = (
     data_blocks.ChartBlock,
     data_blocks.FigureIfBlock,
     method_block.MethodBlock,
+    tile_block.TilePictureBlock,
     device_blocks.DeviceBlock,
     device_blocks.OwnDevicesBlock,
     device_blocks.DevicesBlock,

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from kernelbook.constants import constants
 from kernelbook.devices import Device
 from kernelbook.errors import PageError
 from kernelbook.experiment import Experiment, Kernel, model
@@ -144,7 +145,9 @@ class ProjectScope:
             if not isinstance(variant, Kernel):
                 raise PageError(f"{parts[1]} is no kernel and has no {root}")
             values = (
-                _macros(variant) if root == "macro" else self._launch(root, experiment, variant)
+                constants_of(experiment, variant)
+                if root == "macro"
+                else self._launch(root, experiment, variant)
             )
             value, unit = _entry(values, parts[2], f"{root} of {variant.name}"), ""
         anchor = f"{experiment.chapter}#{anchor_of(experiment.name, variant.name)}"
@@ -187,8 +190,9 @@ def _theory(value: float, unit: str, label: str, anchor: str = "") -> Quantity:
     return Quantity.of(value, unit, Grade.THEORY, (Source(Grade.THEORY, label, anchor),))
 
 
-def _macros(kernel: Kernel) -> dict[str, int]:
-    return {name: int(v) for name, v in kernel.macros.items() if str(v).lstrip("-").isdigit()}
+def constants_of(experiment: Experiment, kernel: Kernel) -> dict[str, int]:
+    """What the kernel is compiled with and what its source defines; raises PageError."""
+    return constants(experiment.folder / kernel.source, kernel.macros)
 
 
 def _entry(values: Mapping[str, int], name: str, what: str) -> int:
