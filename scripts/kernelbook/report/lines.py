@@ -212,7 +212,7 @@ def _line(book: Book, entry: Entry, cells: tuple[Cell, ...]) -> Line:
         reason = Text(f"{word.zh}：{result.reason}", f"{word.en}: {result.reason}")
     title = Cell(book.variant_title(record.experiment, result.variant))
     return Line(
-        cells=(title, _device_cell(book, entry), *cells),
+        cells=(title, _place_cell(book, entry), *cells),
         variant=result.variant,
         chapter=record.chapter,
         anchor=anchor_of(record.experiment, result.variant),
@@ -226,14 +226,19 @@ def _line(book: Book, entry: Entry, cells: tuple[Cell, ...]) -> Line:
     )
 
 
-def _device_cell(book: Book, entry: Entry) -> Cell:
+def _place_cell(book: Book, entry: Entry) -> Cell:
     if entry.device != entry.record.slug:
         return Cell(both(entry.device))  # an architecture
-    name = book.device_name(entry.record)
-    if entry.item.local:
+    return device_cell(book, entry.item)
+
+
+def device_cell(book: Book, item: Stored) -> Cell:
+    """The card of a record, and whether it is the reader's own or cited."""
+    name = book.device_name(item.record)
+    if item.local:
         return Cell(Text(f"{name}（{LOCAL.zh}）", f"{name} ({LOCAL.en})"))
-    if entry.record.citation is not None:
-        author = entry.record.citation.author
+    if item.record.citation is not None:
+        author = item.record.citation.author
         return Cell(Text(f"{name}（引自 {author}）", f"{name} (cited from {author})"))
     return Cell(both(name))
 

@@ -66,7 +66,7 @@ def results_table(
     cards, the reader's, cited ones. Raises PageError for an unknown experiment, variant or column.
     """
     chosen = tuple(columns or default_columns(book, experiment))
-    _check(book, experiment, variants, chosen)
+    check_names(book, experiment, variants, chosen)
     records = [item for grade in evidence for item in book.records_of(grade, experiment)]
     entries = [
         entry
@@ -95,7 +95,7 @@ def counts_table(
 
     Without ``columns``, every count that is not zero throughout. Raises PageError as above.
     """
-    _check(book, experiment, variants, columns or ())
+    check_names(book, experiment, variants, columns or ())
     records = book.records_of("counted", experiment)
     entries = _with_values(book, records, variants, "counts")
     header, lines = fill(book, columns or _occurring(entries), entries)
@@ -115,7 +115,7 @@ def counters_table(
     variants: Sequence[str] | None = None,
 ) -> Table:
     """What ncu read on real cards, by variant and device; columns as `counts_table`."""
-    _check(book, experiment, variants, columns or ())
+    check_names(book, experiment, variants, columns or ())
     records = book.records_of("measured", experiment)
     entries = _with_values(book, records, variants, "counters")
     header, lines = fill(book, columns or _occurring(entries), entries)
@@ -131,7 +131,7 @@ def compiled_table(
     variants: Sequence[str] | None = None,
 ) -> Table:
     """Registers, shared memory, spills and theoretical occupancy, by variant and architecture."""
-    _check(book, experiment, variants, ())
+    check_names(book, experiment, variants, ())
     entries = [
         entry
         for item in book.records_of("compiled", experiment)
@@ -278,7 +278,7 @@ def _experiment(book: Book, name: str) -> Experiment:
         raise PageError(error.what, hint=error.hint) from None
 
 
-def _check(
+def check_names(
     book: Book, experiment: str, variants: Sequence[str] | None, columns: Sequence[str]
 ) -> None:
     """Raise PageError for a variant or column that neither the tree nor a record knows."""

@@ -17,6 +17,7 @@ BLOCKS: tuple[type[BookBlock], ...] = (
     code_blocks.SourceBlock,
     code_blocks.SourcesBlock,
     data_blocks.ResultsBlock,
+    data_blocks.StepsBlock,
     data_blocks.CountsBlock,
     data_blocks.CountersBlock,
     data_blocks.CompiledBlock,

@@ -11,6 +11,7 @@ from markdown.util import AtomicString
 from kernelbook.errors import KernelbookError, PageError
 from kernelbook.quantities import Grade
 from kernelbook.report import counters, tables
+from kernelbook.report.steps import steps_table
 from kernelbook.site import charts
 from kernelbook.site.blocks import BookBlock, text, words
 from kernelbook.site.stubs import COUNTERS
@@ -43,6 +44,25 @@ class ResultsBlock(BookBlock):
             columns=self.options["columns"],
             variants=self.options["variants"],
             evidence=self.options["evidence"],
+            cache=self.options["cache"],
+        )
+        return table_html(shown, self.page)
+
+
+class StepsBlock(BookBlock):
+    """``/// steps | ladder_4096``: variants in order, each over the one before, and the product."""
+
+    NAME = "steps"
+    ARGUMENT_FORM = "an experiment"
+    OPTIONS = {"variants": (None, words), "cache": ("cold", text)}  # noqa: RUF012
+
+    def html(self) -> str:
+        if self.options["cache"] not in ("cold", "warm"):
+            raise PageError(f"cache is {self.options['cache']!r}", hint="cold or warm")
+        shown = steps_table(
+            self.page.project.book,
+            self.argument,
+            self.options["variants"] or (),
             cache=self.options["cache"],
         )
         return table_html(shown, self.page)
