@@ -425,3 +425,19 @@ def test_a_value_packed_with_its_flag_is_not_judged(launch: Launch) -> None:
     )
     run = launch(source, 2, 1, [np.zeros(1, np.uint64), np.zeros(1, np.int32)])
     assert [f.kind for f in run.findings] == ["not-judged"]
+
+
+@pytest.mark.parametrize(("word", "kind"), [("unsigned long long", "not-judged"), ("int", "race")])
+def test_words_with_their_own_flags_may_be_seen_in_any_order(
+    launch: Launch, word: str, kind: str
+) -> None:
+    """Block 1 sees the later word first, and then reads the earlier one."""
+    source = kernel(
+        "volatile WORD* f = words; if (blockIdx.x == 0) { f[0] = 5; f[1] = 7; }"
+        "else { while (f[1] == 0) {} *out = f[0]; }".replace("WORD", word),
+        f"{word}* words, {word}* out",
+    )
+    size = np.uint64 if "long" in word else np.int32
+    run = launch(source, 2, 1, [np.zeros(2, size), np.zeros(1, size)])
+    assert kind in {f.kind for f in run.findings}
+    assert kind == "race" or not races(run)

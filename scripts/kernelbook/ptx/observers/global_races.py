@@ -15,7 +15,8 @@ Two accesses from different blocks to one word, one of them a write, race unless
 updates do not race with each other. Volatile or relaxed accesses on both sides are how flags work,
 so those are judged only where a flag shows them to be data: reading data that the other block wrote
 before a flag one has seen, but with no fence in between, is a race; other unordered pairs of that
-kind are reported as not judged.
+kind are reported as not judged. So are those of 64 bits on both sides: such a word can carry a
+value together with its own flag, as the state of a look-back does, and then needs no order.
 """
 
 from __future__ import annotations
@@ -269,7 +270,7 @@ class GlobalRaceObserver:
             if known is not None:
                 at = np.flatnonzero((block == own) & (other == earlier))
                 racing[at], unsure[at], hint[at] = self._ask(known, own, earlier, pairs, at)
-        unexplained = np.flatnonzero(racing & (hint == 0))
+        unexplained = np.flatnonzero(racing & (hint == 0) & ~self._packed(pairs))
         if unexplained.size:
             hint[unexplained[self._saw_later(pairs.keep(racing & (hint == 0)))]] = 2
         unsure |= racing & (hint == 0) & strong_of(code) & touch.strong
@@ -279,6 +280,14 @@ class GlobalRaceObserver:
             self._report_pairs(touch, pairs.at[at], code[at], pairs.detail, _HINTS[which])
         if unsure.any():
             self._report_pairs(touch, pairs.at[unsure], code[unsure], "", unjudged=_NOT_TOLD)
+
+    def _packed(self, pairs: _Pairs) -> Mask:
+        """Whether value and flag may be one word: a strong access of 64 bits to one of 64 bits."""
+        if not (pairs.touch.strong and _is_wide(pairs.touch.instruction)):
+            return np.zeros(pairs.at.size, dtype=np.bool_)
+        instructions = self._batch.launch.kernel.instructions
+        wide = np.array([_is_wide(i) for i in instructions], dtype=np.bool_)
+        return np.asarray(wide[pc_of(pairs.code)] & strong_of(pairs.code))
 
     def _saw_later(self, pairs: _Pairs) -> Mask:
         """Whether a block has seen a flag that the other wrote after the earlier access."""
@@ -344,6 +353,10 @@ class GlobalRaceObserver:
         if not unjudged:
             return Finding("race", detail, what, first, second, hint=hint, array=array)
         return Finding("not-judged", detail, what + unjudged, first, second, array=array)
+
+
+def _is_wide(instruction: Instruction) -> bool:
+    return instruction.element_bytes * instruction.vector == 8
 
 
 def _is_fence(instruction: Instruction) -> bool:
