@@ -13,6 +13,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from .compiler import compile_options
@@ -37,6 +38,7 @@ def kernel_key(
         experiment.dtype,
         experiment.seed,
         launch_of(kernel, shape, target),
+        *((each.entry, launch_of(each, shape, target)) for each in kernel.then),
     ]
     return _digest(parts)
 
@@ -69,10 +71,15 @@ def source_digest(source: Path) -> str:
     """Hash of the tokens of a source and of its project includes."""
     digest = hashlib.sha256()
     for path in (source, *includes_of(source)):
-        for token in tokens(path.read_text(encoding="utf-8")):
-            digest.update(token.encode() + b"\0")
+        digest.update(_token_bytes(path.read_text(encoding="utf-8")))
         digest.update(b"\1")
     return digest.hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _token_bytes(text: str) -> bytes:
+    # Every row of every record asks for the key of one of a few dozen files.
+    return b"".join(token.encode() + b"\0" for token in tokens(text))
 
 
 def _function_tokens(variant: Cpu) -> str:
