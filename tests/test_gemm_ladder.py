@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
-import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -14,15 +12,11 @@ from typing import Any
 
 import pytest
 
-from fakes.gpu import FakeBackend, Work
-from kernelbook.compiler import Compiled
 from kernelbook.devices import sheets
-from kernelbook.errors import KernelbookError
-from kernelbook.experiment import Arrays, Experiment, Kernel, Library, Shape, Target, Tuning
-from kernelbook.gpu.backend import Launch, Routine
+from kernelbook.experiment import Experiment, Kernel, Shape
 from kernelbook.records import Result
 from kernelbook.runner.counting import count_kernel
-from kernelbook.runner.tuning import shape_key, tune, write_table
+from kernelbook.runner.tuning_table import shape_key
 from tiny import ROOT
 
 FOLDER = ROOT / "kernels" / "04_gemm"
@@ -153,73 +147,3 @@ def test_every_configuration_fits_a_block_and_covers_the_product(chapter: Module
         assert tiles * c["BM"] * c["BN"] >= 1037 * 1000
         assert parts == c["SPLIT_K"]
         assert bool(kernel.gpu_only) == (parts > 1)
-
-
-# ---- choosing -------------------------------------------------------------------------------
-
-
-class Paced(FakeBackend):
-    """Small tiles win at small sizes, large ones at large sizes, by made-up times."""
-
-    def bind(
-        self,
-        experiment: Experiment,
-        kernel: Kernel,
-        compiled: Compiled,
-        shape: Shape,
-        target: Target,
-    ) -> Callable[[Arrays], Launch]:
-        large = kernel.name == "large"
-        time_us = 60.0 if large == (shape["m"] >= 64) else 100.0
-        return lambda arrays: Work(lambda: None, time_us)
-
-    def routine(
-        self, library: Library, experiment: Experiment, shape: Shape, arrays: Arrays
-    ) -> Routine:
-        return Routine(Work(lambda: None, 80.0))
-
-
-@pytest.fixture
-def tuning(chapter: ModuleType, tmp_path: Path) -> Tuning:
-    shutil.copy(FOLDER / "tiled_gemm.cu", tmp_path)
-    table = tmp_path / "tuning.json"
-    table.write_text(json.dumps({
-        "device": "none",
-        "configurations": {"small": {"BM": 32}, "large": {"BM": 128}},
-        "choices": {"8x8x8": "large", "16x16x16": "large"},
-    }))  # fmt: skip
-    kernels = tuple(replace(chapter.tiled, name=name) for name in ("small", "large"))
-
-    def experiment(shape: Shape) -> Experiment:
-        made: Experiment = chapter.product("t", chapter.tiled.title, shape, kernels, shape, ())
-        return replace(made, folder=tmp_path)
-
-    sizes = (8, 64)
-    return Tuning(table, tuple(chapter.dims(s, s, s) for s in sizes), experiment)
-
-
-def test_tuning_chooses_by_size_and_writes_only_what_it_timed(
-    tuning: Tuning, compile_cache: Path
-) -> None:
-    choices = list(tune(Paced(0), tuning, compile_cache))
-    assert [(c.key, c.configuration) for c in choices] == [
-        ("8x8x8", "small"), ("64x64x64", "large"),
-    ]  # fmt: skip
-    assert choices[0].time_us == pytest.approx(60.0, rel=0.01)
-    assert choices[0].baseline_us == pytest.approx(80.0, rel=0.01)
-    assert write_table(tuning, "fake-gpu", choices)
-    table = json.loads(tuning.table.read_text())
-    assert table["device"] == "fake-gpu"
-    assert table["choices"] == {"8x8x8": "small", "16x16x16": "large", "64x64x64": "large"}
-    assert not write_table(tuning, "fake-gpu", choices)
-
-
-def test_a_broken_table_is_left_alone(tuning: Tuning, compile_cache: Path) -> None:
-    choices = list(tune(Paced(0), tuning, compile_cache))
-    tuning.table.write_text('{"configurations": {}, "choices": {}}')
-    with pytest.raises(KernelbookError, match="has no configuration 'small'"):
-        write_table(tuning, "fake-gpu", choices)
-    tuning.table.write_text("{")
-    with pytest.raises(KernelbookError, match="is no tuning table"):
-        write_table(tuning, "fake-gpu", choices)
-    assert tuning.table.read_text() == "{"

@@ -20,7 +20,9 @@ from kernelbook.experiment import (
     Experiment,
     Kernel,
     Library,
+    Rule,
     Shape,
+    Sweep,
     Target,
     Text,
     Tolerance,
@@ -276,18 +278,43 @@ def ladder(size: int) -> Experiment:
     )  # fmt: skip
 
 
+SQUARE_SWEEP = Sweep(
+    "squares",
+    Text("边长 256 到 8192 的方阵", "Square matrices of 256 to 8192"),
+    Text(
+        "每个边长用调优表为它选的配置；表由 `run_all.py --tune` 写出。",
+        "Each size in the configuration that the tuning table gives it; "
+        "`run_all.py --tune` writes the table.",
+    ),
+)
+EDGE_SWEEP = Sweep(
+    "edges",
+    Text("不规则的规模", "Odd shapes"),
+    Text(
+        "m、n、k 各取 128、1000、1037、4096、11008。",
+        "m, n and k each out of 128, 1000, 1037, 4096 and 11008.",
+    ),
+)
+
+
 def against_cublas(m: int, n: int, k: int) -> Experiment:
+    """The last kernel and cuBLAS at one size of a sweep."""
     shape = dims(m, n, k)
-    square = m == n == k
-    name = f"square_{m}" if square else f"edges_{m}_{n}_{k}"
-    return product(
-        name,
+    square = m == n == k and m in SQUARES
+    kernel = replace(
+        fast_for(shape),
+        title=Text("最终版", "the last one"),
+        configuration=configuration_of(shape),
+    )
+    member = product(
+        f"square_{m}" if square else f"edges_{m}_{n}_{k}",
         Text(f"矩阵乘法，{m}×{n}×{k}", f"Matrix product, {m}×{n}×{k}"),
         shape,
-        (fast_for(shape),),
+        (kernel,),
         dims(128, 64, 128),
         (dims(1, 1, 1), dims(129, 70, 132)),
     )
+    return replace(member, sweep=SQUARE_SWEEP if square else EDGE_SWEEP)
 
 
 def every_configuration(shape: Shape) -> Experiment:
@@ -306,10 +333,15 @@ TUNING = Tuning(
     experiment=every_configuration,
 )
 
-EXPERIMENTS = [*(ladder(size) for size in LADDER_SIZES), against_cublas(8192, 8192, 8192)]
+SQUARE_MEMBERS = [against_cublas(size, size, size) for size in SQUARES]
+EDGE_MEMBERS = [
+    against_cublas(m, n, k) for m in EDGES for n in EDGES for k in EDGES if not m == n == k == 4096
+]
+EXPERIMENTS = [*(ladder(size) for size in LADDER_SIZES), *SQUARE_MEMBERS, *EDGE_MEMBERS]
 
 STEP_NAMES = (tiled.name, coarse.name, register_tiled.name, published.name,
               *(s.name for s in STEPS), "fast_gemm", cublas.name)  # fmt: skip
+SIDE = Text("矩阵边长 m = n = k", "matrix size m = n = k")
 CHARTS = [
     Chart(
         name="gemm_ladder",
@@ -325,5 +357,33 @@ CHARTS = [
         kind="roofline",
         experiments=("ladder_4096",),
         variants=STEP_NAMES,
+    ),
+    Chart(
+        name="gemm_by_size",
+        title=Text("最终版与 cuBLAS：计算吞吐随边长", "The last kernel and cuBLAS by matrix size"),
+        kind="sweep",
+        experiments=tuple(e.name for e in SQUARE_MEMBERS),
+        variants=("fast_gemm", "cublas_sgemm"),
+        x="n",
+        x_scale="linear",
+        x_title=SIDE,
+        roof="fp32_flops",
+    ),
+    Chart(
+        name="gemm_ratio_by_size",
+        title=Text(
+            "最终版与 cuBLAS 的计算吞吐之比", "Throughput of the last kernel over that of cuBLAS"
+        ),
+        kind="sweep",
+        experiments=tuple(e.name for e in SQUARE_MEMBERS),
+        variants=("fast_gemm",),
+        over="cublas_sgemm",
+        x="n",
+        x_scale="linear",
+        x_title=SIDE,
+        rules=(
+            Rule("y", 1.0, Text("1.00：与 cuBLAS 相同", "1.00: as fast as cuBLAS")),
+            Rule("y", 0.95, Text("0.95", "0.95")),
+        ),
     ),
 ]

@@ -6,13 +6,17 @@ import difflib
 import importlib.util
 import re
 import sys
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 
+from .devices import SHEET, sheets
 from .errors import ExperimentError, KernelbookError, UsageError
-from .experiment import Chart, Experiment, Kernel
+from .experiment import BYTES, Chart, Experiment, Kernel, Library, Region, Rule, Tuning
+from .staleness import launch_of
 
 _CHAPTER = re.compile(r"^\d\d_\w+$")
 _CHART = re.compile(r"^[a-z][a-z0-9_]*$")
@@ -33,6 +37,7 @@ class Catalog:
     root: Path
     experiments: tuple[Experiment, ...]
     charts: tuple[Chart, ...] = ()
+    tunings: Mapping[str, Tuning] = field(default_factory=dict)  # by chapter
 
     @property
     def chapters(self) -> tuple[str, ...]:
@@ -48,13 +53,43 @@ class Catalog:
     def of_chapter(self, chapter: str) -> tuple[Experiment, ...]:
         return tuple(e for e in self.experiments if e.chapter == chapter)
 
+    def groups(self, chapter: str) -> tuple[tuple[Experiment, ...], ...]:
+        """A chapter's experiments, each alone, the members of a sweep together."""
+        found = groupby(self.of_chapter(chapter), lambda e: e.sweep.name if e.sweep else e.name)
+        return tuple(tuple(members) for _, members in found)
+
+    def stands_for(self, name: str) -> str:
+        """The experiment that is compiled and counted in place of this one.
+
+        Of a sweep's members whose kernels differ in nothing but the measured size, the first one;
+        every other experiment stands for itself. Raises UsageError for an unknown name.
+        """
+        return self._stand_ins[self.experiment(name).name]
+
+    @cached_property
+    def _stand_ins(self) -> Mapping[str, str]:
+        first: dict[object, str] = {}
+        return {e.name: first.setdefault(_code_of(e), e.name) for e in self.experiments}
+
+    def stand_ins(self, selections: Sequence[Selection]) -> tuple[Selection, ...]:
+        """What is compiled and counted for these selections: each once."""
+        asked: dict[str, set[str]] = {}
+        for selection in selections:
+            stand_in = self.stands_for(selection.experiment.name)
+            asked.setdefault(stand_in, set()).update(selection.variants)
+        return tuple(
+            Selection(e, tuple(v.name for v in e.variants if v.name in asked[e.name]))
+            for e in self.experiments
+            if e.name in asked
+        )
+
     def sources(self) -> tuple[Path, ...]:
         """Every .cu of the chapters that have experiments, sorted."""
         folders = {e.folder for e in self.experiments}
         return tuple(sorted(path for folder in folders for path in folder.rglob("*.cu")))
 
     def select(self, patterns: Sequence[str]) -> tuple[Selection, ...]:
-        """What the patterns name: chapters (all or by number), experiments or variants.
+        """What the patterns name: chapters (all or by number), sweeps, experiments or variants.
 
         A pattern may hold ``*`` and ``?``; ``EXPERIMENT/VARIANT`` narrows to one row. Without
         patterns, everything. Raises UsageError for a pattern that names nothing.
@@ -64,7 +99,7 @@ class Catalog:
             hits = list(self._hits(pattern))
             if not hits:
                 raise UsageError(
-                    f"{pattern!r} names no chapter, experiment or variant",
+                    f"{pattern!r} names no chapter, sweep, experiment or variant",
                     hint=_nearest(pattern, self._names()),
                 )
             for experiment, variant in hits:
@@ -77,9 +112,9 @@ class Catalog:
 
     def _hits(self, pattern: str) -> Iterable[tuple[str, str]]:
         for e in self.experiments:
-            whole = any(
-                fnmatchcase(name, pattern) for name in (e.name, e.chapter, e.chapter.split("_")[0])
-            )
+            names = [e.name, e.chapter, e.chapter.split("_")[0]]
+            names += [e.sweep.name] if e.sweep else []
+            whole = any(fnmatchcase(name, pattern) for name in names)
             for v in e.variants:
                 if (
                     whole
@@ -90,6 +125,7 @@ class Catalog:
 
     def _names(self) -> list[str]:
         names = [*self.chapters, *(e.name for e in self.experiments)]
+        names += dict.fromkeys(e.sweep.name for e in self.experiments if e.sweep)
         return names + sorted({v.name for e in self.experiments for v in e.variants})
 
 
@@ -97,10 +133,14 @@ def load(root: Path) -> Catalog:
     """Import every chapter's experiments.py under ``root``; raises ExperimentError."""
     found: list[Experiment] = []
     charts: list[Chart] = []
+    tunings: dict[str, Tuning] = {}
     for file in sorted(root.glob("kernels/*/experiments.py")):
         if not _CHAPTER.match(file.parent.name):
             raise ExperimentError("a chapter's folder is named NN_name", file=file)
-        experiments, drawn = _load_chapter(file)
+        experiments, drawn, tuning = _load_chapter(file)
+        _check_sweeps(experiments, file)
+        if tuning is not None:
+            tunings[file.parent.name] = tuning
         for experiment in experiments:
             if any(e.name == experiment.name for e in found):
                 raise ExperimentError(f"experiment {experiment.name!r} exists twice", file=file)
@@ -110,10 +150,12 @@ def load(root: Path) -> Catalog:
             charts.append(chart)
     if not found:
         raise ExperimentError("no kernels/NN_chapter/experiments.py found", file=root / "kernels")
-    return Catalog(root, tuple(found), tuple(charts))
+    return Catalog(root, tuple(found), tuple(charts), tunings)
 
 
-def _load_chapter(file: Path) -> tuple[tuple[Experiment, ...], tuple[Chart, ...]]:
+def _load_chapter(
+    file: Path,
+) -> tuple[tuple[Experiment, ...], tuple[Chart, ...], Tuning | None]:
     name = f"kernelbook_chapter_{file.parent.name}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
@@ -133,15 +175,51 @@ def _load_chapter(file: Path) -> tuple[tuple[Experiment, ...], tuple[Chart, ...]
         for experiment in getattr(module, "EXPERIMENTS", ())
     )
     for experiment in experiments:
-        for kernel in experiment.kernels:
-            _check_source(experiment, kernel, file)
-    return experiments, tuple(getattr(module, "CHARTS", ()))
+        for variant in experiment.variants:
+            if isinstance(variant, Kernel) or (isinstance(variant, Library) and variant.source):
+                _check_source(experiment, variant, file)
+    return experiments, tuple(getattr(module, "CHARTS", ())), getattr(module, "TUNING", None)
 
 
-def _check_source(experiment: Experiment, kernel: Kernel, file: Path) -> None:
-    source = experiment.folder / kernel.source
+def _code_of(experiment: Experiment) -> object:
+    """What compiling and counting a member of a sweep depends on; alone, an experiment is itself.
+
+    The emulator runs it at its own shape, with the reference device's launch.
+    """
+    if experiment.sweep is None:
+        return experiment.name
+    target = sheets().device(sheets().reference).target
+    shape = experiment.emulator_shape
+    kernels = tuple(
+        (k.name, k.source, tuple(sorted(k.macros.items())), k.options, k.gpu_only,
+         tuple((each.entry, launch_of(each, shape, target)) for each in k.launches))
+        for k in experiment.kernels
+    )  # fmt: skip
+    sizes = tuple(tuple(sorted(s.items())) for s in (shape, *experiment.ragged))
+    return experiment.chapter, experiment.sweep.name, sizes, kernels
+
+
+def _check_sweeps(experiments: Sequence[Experiment], file: Path) -> None:
+    """Members of a sweep follow each other and have the same entries of the shape."""
+    seen = {e.name for e in experiments if e.sweep is None}
+    for name, group in groupby(experiments, lambda e: e.sweep and e.sweep.name):
+        if name is None:
+            continue
+        if name in seen:
+            what = "has members apart, or the name of an experiment"
+            raise ExperimentError(f"sweep {name!r} {what}", file=file)
+        seen.add(name)
+        first, *others = group
+        for member in others:
+            if member.sweep != first.sweep or tuple(member.shape) != tuple(first.shape):
+                what = f"{member.name!r} has another title or other entries than {first.name!r}"
+                raise ExperimentError(f"sweep {name!r}: {what}", file=file)
+
+
+def _check_source(experiment: Experiment, variant: Kernel | Library, file: Path) -> None:
+    source = experiment.folder / variant.source
     if not source.is_file():
-        raise ExperimentError(f"{experiment.name}/{kernel.name}: no file {source}", file=file)
+        raise ExperimentError(f"{experiment.name}/{variant.name}: no file {source}", file=file)
 
 
 def _check_chart(
@@ -156,14 +234,26 @@ def _check_chart(
         if name not in known:
             what = f"chart {chart.name!r} draws {name!r}, which is no experiment of this chapter"
             raise ExperimentError(what, file=file)
-        if chart.kind == "sweep" and chart.x not in known[name].shape:
+        if chart.kind == "sweep" and chart.x not in (*known[name].shape, BYTES):
             what = f"chart {chart.name!r} sweeps {chart.x!r}, no entry of the shape of {name!r}"
             raise ExperimentError(what, file=file)
     drawn = {v.name for name in chart.experiments for v in known[name].variants}
-    for variant in chart.variants:
+    for variant in (*chart.variants, *filter(None, [chart.over])):
         if variant not in drawn:
             what = f"chart {chart.name!r} draws {variant!r}, which none of its experiments has"
             raise ExperimentError(what, file=file)
+    if (chart.rules or chart.regions or chart.over) and chart.kind != "sweep":
+        what = f"chart {chart.name!r} is no sweep, which alone has rules, regions and ratios"
+        raise ExperimentError(what, file=file)
+    marked: tuple[Rule | Region, ...] = (*chart.rules, *chart.regions)
+    for end in (end for mark in marked for end in _ends(mark)):
+        if isinstance(end, str) and end not in SHEET:
+            what = f"chart {chart.name!r}: no figure {end!r} in a spec sheet"
+            raise ExperimentError(what, file=file, hint="known: " + ", ".join(SHEET))
+
+
+def _ends(mark: Rule | Region) -> tuple[float | str, ...]:
+    return (mark.at,) if isinstance(mark, Rule) else (mark.low, mark.high)
 
 
 def _line_in(error: BaseException, file: Path) -> int | None:

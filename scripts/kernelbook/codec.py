@@ -7,9 +7,11 @@ infinity, duplicate keys, files too large or too deeply nested.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import math
 import os
+import secrets
 import tempfile
 import time
 import types
@@ -74,16 +76,18 @@ def write_atomically(path: Path, text: str) -> bool:
         if path.is_file() and path.read_text(encoding="utf-8") == text:
             return False
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     except OSError as error:
         raise RecordError(f"cannot be written: {error.strerror or error}", file=path) from error
+    # Named before it is there, so that an interrupt at any moment finds what to remove.
+    part = path.parent / f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part"
     try:
+        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as out:
             out.write(text)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
+        part.chmod(0o644)
+        part.replace(path)
     except BaseException as error:
-        Path(name).unlink(missing_ok=True)
+        part.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise RecordError(f"cannot be written: {error.strerror or error}", file=path) from error
         raise
@@ -239,7 +243,7 @@ def _build_tuple(items: tuple[Any, ...], data: Any, path: Path, where: str) -> t
 def _build_dataclass(cls: type, data: Any, path: Path, where: str) -> Any:
     if not isinstance(data, dict):
         raise _wrong(path, where, "an object", data)
-    hints = typing.get_type_hints(cls)
+    hints = _hints(cls)
     fields = {f.name: f for f in dataclasses.fields(cls)}
     place = where.lstrip(".") or "the record"
     for key in data:
@@ -254,6 +258,11 @@ def _build_dataclass(cls: type, data: Any, path: Path, where: str) -> Any:
         return cls(**values)
     except RecordError as error:
         raise RecordError(error.what, file=path) from None
+
+
+@functools.cache
+def _hints(cls: type) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
 
 
 def _wrong(path: Path, where: str, expected: str, data: Any) -> RecordError:

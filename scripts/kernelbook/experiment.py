@@ -69,7 +69,9 @@ class Kernel:
 
     ``source`` is a file name in the chapter's folder; ``args`` names buffers and shape entries in
     the order of the parameters; shape entries are passed as int32 unless ``scalars`` says else.
-    ``grid`` and ``block`` may depend on the shape and on the target.
+    ``grid`` and ``block`` may depend on the shape and on the target. ``then`` are launched after
+    it, in order, verified, timed and counted with it as one row: other entries of the same source
+    with the same macros and options. What it hands on to them lies in ``__device__`` variables.
     """
 
     name: str
@@ -84,9 +86,16 @@ class Kernel:
     dynamic_shared: Callable[[Shape], int] = lambda shape: 0
     scalars: Mapping[str, str] = field(default_factory=dict)
     min_cc: tuple[int, int] = (7, 5)
+    configuration: str = ""  # what was chosen for this size, where a table of them is chosen from
     gpu_only: str = ""  # why the emulator does not run it, "" if it does
     counter_example: bool = False  # wrong on purpose: finding nothing wrong is the failure
+    then: tuple[Kernel, ...] = ()
     kind: Literal["kernel"] = "kernel"
+
+    @property
+    def launches(self) -> tuple[Kernel, ...]:
+        """All launches of the row, in order."""
+        return self, *self.then
 
 
 @dataclass(frozen=True)
@@ -137,6 +146,20 @@ Variant = Kernel | Library | Cpu | Transfer
 
 
 @dataclass(frozen=True)
+class Sweep:
+    """One problem at many sizes: its experiments are lines of one table, points of one chart.
+
+    Members are experiments like any other, with the same variants and entries of the shape, but
+    one process measures them one after another, ncu does not read them, and kernels that differ in
+    nothing but the measured size are compiled and counted once (`catalog.Catalog.stands_for`).
+    """
+
+    name: str
+    title: Text
+    note: Text = Text("", "")
+
+
+@dataclass(frozen=True)
 class Experiment:
     """One problem at one size, with everything that is compared on it.
 
@@ -160,6 +183,7 @@ class Experiment:
     seed: int = 1
     bound: Literal["memory", "compute"] = "memory"  # which rate a table shows first
     sparse: bool = False  # touches only part of its buffers: no byte model, no bandwidth
+    sweep: Sweep | None = None  # the family of sizes it belongs to
     chapter: str = ""  # set by the catalog: the folder's name
     folder: Path = Path()  # set by the catalog
 
@@ -168,13 +192,20 @@ class Experiment:
         buffers = {b.name for b in self.buffers}
         if len(set(names)) != len(names):
             raise ExperimentError(f"experiment {self.name!r} has two variants of one name")
-        for kernel in self.kernels:
+        for kernel in (launch for k in self.kernels for launch in k.launches):
             for arg in kernel.args:
                 if arg not in buffers and arg not in self.shape:
                     raise ExperimentError(
                         f"kernel {kernel.name!r} of {self.name!r} takes {arg!r}, which is neither "
                         "a buffer nor an entry of the shape"
                     )
+        for first in self.kernels:
+            of_one = (first.source, first.macros, first.options)
+            if any((k.source, k.macros, k.options) != of_one or k.then for k in first.then):
+                raise ExperimentError(
+                    f"the launches of {first.name!r} of {self.name!r} are not of one source "
+                    "compiled in one way"
+                )
         for other in (self.emulator_shape, *self.ragged):
             if set(other) != set(self.shape):
                 raise ExperimentError(f"experiment {self.name!r} has shapes of different entries")
@@ -207,15 +238,41 @@ class Experiment:
         return 0 if self.sparse else sum(buffer_bytes(b, shape) for b in self.outputs)
 
 
+BYTES = "bytes"  # as ``x`` of a chart: the bytes that the author's model says are moved
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A line across a sweep's picture at a value of an axis, with words.
+
+    ``at`` is in the axis's unit, or names a figure of the reference device's spec sheet ("l2").
+    """
+
+    axis: Literal["x", "y"]
+    at: float | str
+    title: Text
+
+
+@dataclass(frozen=True)
+class Region:
+    """A part of a sweep's x axis with words above it; the ends are as `Rule`'s, or infinite."""
+
+    low: float | str
+    high: float | str
+    title: Text
+
+
 @dataclass(frozen=True)
 class Chart:
     """A picture of results, drawn from records, one file a language.
 
     ``bars``: a bar for each variant and device. ``sweep``: a line for each variant over ``x``, an
-    entry of the shape. ``roofline``: throughput over arithmetic intensity by the author's model,
-    under the roofs of the spec sheets. ``roof`` names a figure of the spec sheets that bounds the
-    metric ("bandwidth", "fp32_flops"), drawn as theory. ``evidence`` "counted" draws what the
-    emulator counted, at its own shapes, in place of what cards have been measured or cited for.
+    entry of the shape or `BYTES`; of ``over``, where it is given, each number is a multiple: the
+    same metric of that variant in the same record. ``roofline``: throughput over arithmetic
+    intensity by the author's model, under the roofs of the spec sheets. ``roof`` names a figure of
+    the spec sheets that bounds the metric ("bandwidth", "fp32_flops"), drawn as theory.
+    ``evidence`` "counted" draws what the emulator counted, at its own shapes, in place of what
+    cards have been measured or cited for.
     """
 
     name: str
@@ -229,6 +286,11 @@ class Chart:
     x_title: Text = Text("", "")
     cache: Literal["cold", "warm"] = "cold"
     evidence: Literal["measured", "counted"] = "measured"
+    x_scale: Literal["log", "linear"] = "log"
+    y_scale: Literal["log", "linear"] = "linear"
+    over: str = ""
+    rules: tuple[Rule, ...] = ()
+    regions: tuple[Region, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,7 @@ BEHAVIOUR: dict[str, tuple[Callable[[Arrays], None], float]] = {
     "tiny": (right, 2.0),
     "impossible": (right, 0.0001),
     "writes_nothing": (writes_nothing, 50.0),
+    "vanishing": (writes_nothing, 0.05),
     "faults": (faults, 50.0),
     "out_of_memory": (out_of_memory, 50.0),
     "hangs": (hangs, 50.0),
@@ -199,6 +200,9 @@ class FakeBackend:
         return int(os.environ.get("FAKE_GPU_FREE", str(1 << 30)))
 
     def release(self) -> None:
+        pass
+
+    def forget(self) -> None:
         pass
 
     def fault_of(self, error: BaseException) -> Fault | None:

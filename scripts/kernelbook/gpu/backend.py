@@ -133,6 +133,10 @@ class Backend(Protocol):
         """Give unused memory back."""
         ...
 
+    def forget(self) -> None:
+        """Drop what an experiment that is done has left: its kernels, its memory, its notes."""
+        ...
+
     def fault_of(self, error: BaseException) -> Fault | None:
         """What a caught exception says of the device; None for one that is not its fault."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -55,6 +56,7 @@ class CupyBackend:
             self.notes["other_processes"] = f"{others} other compute processes on the card"
         if self._clocks is None:
             self.notes["clocks"] = "not read: NVML or its Python module is missing"
+        self._own_notes = dict(self.notes)
 
     # ---- kernels ---------------------------------------------------------------------------
 
@@ -75,6 +77,30 @@ class CupyBackend:
         target: Target,
     ) -> Callable[[Arrays], Launch]:
         """Load a kernel; the result binds it to buffers (see `Backend`)."""
+        binds = [self._bind(experiment, k, compiled, shape, target) for k in kernel.launches]
+        if len(binds) == 1:
+            return binds[0]
+
+        def bind_to(arrays: Arrays) -> Launch:
+            launches = [bind(arrays) for bind in binds]
+
+            def launch_all() -> None:
+                for launch in launches:
+                    launch()
+
+            return launch_all
+
+        return bind_to
+
+    def _bind(
+        self,
+        experiment: Experiment,
+        kernel: Kernel,
+        compiled: Compiled,
+        shape: Shape,
+        target: Target,
+    ) -> Callable[[Arrays], Launch]:
+        """As `bind`, of one launch."""
         grid, block, shared = launch_of(kernel, shape, target)
         function = self._function(compiled, kernel.entry)
         if shared > SHARED_WITHOUT_ASKING:
@@ -201,6 +227,13 @@ class CupyBackend:
         self._stream.synchronize()
         self._cupy.get_default_memory_pool().free_all_blocks()
         self._cupy.get_default_pinned_memory_pool().free_all_blocks()
+
+    def forget(self) -> None:
+        """Drop what an experiment that is done has left: its kernels, its memory, its notes."""
+        self._modules.clear()
+        gc.collect()
+        self.release()
+        self.notes = dict(self._own_notes)
 
     def fault_of(self, error: BaseException) -> Fault | None:
         """What an exception says of the card; fatal where the context is lost (see `Backend`)."""

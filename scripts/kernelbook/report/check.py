@@ -128,8 +128,13 @@ def _uncounted(book: Book) -> Iterator[Problem]:
 def _kernels(
     book: Book, evidence: str
 ) -> Iterator[tuple[str, Kernel, Stored | None, Result | None]]:
-    """Every kernel of the tree with its published record and row, if there are any."""
+    """Every kernel of the tree with its published record and row, if there are any.
+
+    A sweep's kernels that differ in nothing but the measured size are one: the first of them.
+    """
     for experiment in book.catalog.experiments:
+        if book.catalog.stands_for(experiment.name) != experiment.name:
+            continue
         found = [i for i in book.records_of(evidence, experiment.name) if not i.local]
         item = found[0] if found else None
         for kernel in experiment.kernels:

@@ -19,7 +19,7 @@ from ..records import DeviceInfo, load_all
 from ..report.check import problems
 from ..report.render import render
 from ..site import stubs
-from .compiling import compile_all
+from .compiling import compile_all, drop_stood_for
 from .context import Context
 from .counting import count_all
 from .listing import closing_table, list_everything
@@ -104,10 +104,15 @@ def _dispatch(options: Options, display: Display) -> int:
         from .selftest import selftest
 
         return selftest(display, options)
+    catalog = catalogs.load(options.root)
+    if options.tune:
+        from .tune_stage import tune_all
+
+        return tune_all(display, options, catalog)
     run = _Run(
         options,
         display,
-        catalog := catalogs.load(options.root),
+        catalog,
         sheets(),
         catalog.select(options.only),
     )
@@ -158,14 +163,17 @@ def _probe(run: _Run) -> DeviceInfo | None:
 
 
 def _compile(run: _Run) -> None:
-    with run.display.stage("compile", len(run.selections)) as stage:
-        for outcome in compile_all(run.context, run.selections, stage):
+    drop_stood_for(run.options.results, run.catalog)
+    selections = run.catalog.stand_ins(run.selections)
+    with run.display.stage("compile", len(selections)) as stage:
+        for outcome in compile_all(run.context, selections, stage):
             run.outcomes.append(outcome)
 
 
 def _count(run: _Run) -> None:
-    with run.display.stage("count", len(run.selections)) as stage:
-        for outcome in count_all(run.context, run.selections, stage):
+    selections = run.catalog.stand_ins(run.selections)
+    with run.display.stage("count", len(selections)) as stage:
+        for outcome in count_all(run.context, selections, stage):
             run.outcomes.append(outcome)
 
 

@@ -8,7 +8,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from ..catalog import Selection
+from ..catalog import Catalog, Selection
+from ..compiler import Compiled
 from ..devices import Sheets
 from ..errors import KernelbookError, RecordError
 from ..experiment import Experiment, Kernel
@@ -43,7 +44,8 @@ def compile_all(
     from the cache where possible, so that a source that no longer compiles is always found.
     """
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        jobs = {s.experiment.name: _submit(pool, s, context) for s in selections}
+        once = _Once(pool, context)
+        jobs = {s.experiment.name: _submit(pool, s, context, once) for s in selections}
         for selection in selections:
             yield _finish(context, selection, jobs[selection.experiment.name])
             stage.step(selection.experiment.name)
@@ -52,21 +54,39 @@ def compile_all(
 Jobs = dict[str, list[Future[Compilation]]]
 
 
-def _submit(pool: ThreadPoolExecutor, selection: Selection, context: Context) -> Jobs:
+class _Once:
+    """Compilations under way: what several experiments launch is compiled for the first of them."""
+
+    def __init__(self, pool: ThreadPoolExecutor, context: Context) -> None:
+        self._pool = pool
+        self._cache = context.cache / "compile"
+        self._jobs: dict[tuple[object, ...], Future[Compiled]] = {}
+
+    def submit(self, experiment: Experiment, kernel: Kernel, arch: str) -> Future[Compiled]:
+        macros = tuple(sorted(kernel.macros.items()))
+        source = experiment.folder / kernel.source
+        question = (source, kernel.entry, macros, kernel.options, arch)
+        if question not in self._jobs:
+            self._jobs[question] = self._pool.submit(
+                compile_kernel, experiment, kernel, arch, self._cache
+            )
+        return self._jobs[question]
+
+
+def _submit(pool: ThreadPoolExecutor, selection: Selection, context: Context, once: _Once) -> Jobs:
     experiment, sheets = selection.experiment, context.sheets
     target = sheets.device(sheets.reference).target
 
-    def compile_one(kernel: Kernel, arch: str) -> Compilation:
-        compiled = compile_kernel(experiment, kernel, arch, context.cache / "compile")
-        return compilation_of(experiment, kernel, compiled, experiment.shape, target)
+    def describe(kernel: Kernel, compiled: Future[Compiled]) -> Compilation:
+        # Its job was submitted before this one, so a pool of one thread does not wait for itself.
+        return compilation_of(experiment, kernel, compiled.result(), experiment.shape, target)
 
-    return {
-        kernel.name: [
-            pool.submit(compile_one, kernel, arch) for arch in architectures(kernel, sheets)
-        ]
-        for kernel in experiment.kernels
-        if kernel.name in selection.variants
-    }
+    jobs: Jobs = {}
+    for kernel in experiment.kernels:
+        if kernel.name in selection.variants:
+            compiled = [once.submit(experiment, kernel, a) for a in architectures(kernel, sheets)]
+            jobs[kernel.name] = [pool.submit(describe, kernel, c) for c in compiled]
+    return jobs
 
 
 def _finish(context: Context, selection: Selection, jobs: Jobs) -> Outcome:
@@ -88,6 +108,23 @@ def _finish(context: Context, selection: Selection, jobs: Jobs) -> Outcome:
     if merged:
         save(context.results, record)
     return Outcome("compile", experiment.name, record, True, tuple(failures))
+
+
+def drop_stood_for(results: Path, catalog: Catalog) -> None:
+    """Remove compiled and counted records of members of a sweep that another one stands for now.
+
+    Their kernels were other ones before, say for a tuning table that has changed; such a record
+    would be stale for ever. Raises RecordError where the folder cannot be written.
+    """
+    for experiment in catalog.experiments:
+        if catalog.stands_for(experiment.name) == experiment.name:
+            continue
+        for evidence in ("compiled", "counted"):
+            path = results / "data" / evidence / f"{experiment.name}.json"
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                raise RecordError(f"cannot be removed: {error.strerror}", file=path) from error
 
 
 def merge(

@@ -12,6 +12,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ import numpy as np
 
 from .. import catalog as catalogs
 from .. import ptx
-from ..catalog import Selection
+from ..catalog import Catalog, Selection
 from ..devices import Sheets, sheets
 from ..errors import KernelbookError, UnsupportedPtx
 from ..experiment import SCALAR_TYPES, Arrays, Experiment, Kernel, Shape, Target
@@ -117,16 +118,17 @@ def count_kernel(
     runs: list[ptx.Run] = []
 
     def launch(kernel: Kernel, shape: Shape, arrays: Arrays) -> None:
-        grid, block, dynamic = launch_of(kernel, shape, target)
-        arguments = [_argument(kernel, name, shape, arrays) for name in kernel.args]
-        done = ptx.run(
-            module, kernel.entry, grid, block, arguments,
-            shared=dynamic, names=kernel.args, variables=state,
-        )  # fmt: skip
-        runs.append(done)
+        for each in kernel.launches:
+            grid, block, dynamic = launch_of(each, shape, target)
+            arguments = [_argument(each, name, shape, arrays) for name in each.args]
+            done = ptx.run(
+                module, each.entry, grid, block, arguments,
+                shared=dynamic, names=each.args, variables=state,
+            )  # fmt: skip
+            runs.append(done)
 
     verifications: list[Verification] = []
-    counted: ptx.Run | None = None
+    counted: ptx.KernelCounts | None = None
     findings: dict[object, ptx.Finding] = {}
     try:
         for number, each in enumerate(_verified_at(experiment)):
@@ -135,8 +137,9 @@ def count_kernel(
                 experiment, kernel, each, target, launch, np, launches=2 if number else 1
             )
             verifications.append(found)
-            counted = counted or runs[0]
-            for run in runs[:1]:
+            first = runs[: len(kernel.launches)]
+            counted = counted or ptx.together([run.counts for run in first])
+            for run in first:
                 findings = {**by_line(run.findings), **findings}
     except UnsupportedPtx as error:
         return replace(row, status="skipped", reason=f"GPU only: {error.what}")
@@ -146,8 +149,8 @@ def count_kernel(
     row = replace(
         row,
         verifications=tuple(verifications),
-        counts=counted.counts.to_dict(),
-        lines=counted.counts.lines_dict(),
+        counts=counted.to_dict(),
+        lines=counted.lines_dict(),
         layout=layout(experiment.folder / kernel.source),
         findings=tuple(map(str, findings.values())),
     )
@@ -326,8 +329,14 @@ def _stop(pool: ProcessPoolExecutor) -> None:
         process.kill()
 
 
+@cache
+def _tree(root: Path) -> Catalog:
+    """The experiments, read once by each worker."""
+    return catalogs.load(root)
+
+
 def _count_in_worker(root: Path, experiment_name: str, kernel_name: str, cache: Path) -> Result:
-    experiment = catalogs.load(root).experiment(experiment_name)
+    experiment = _tree(root).experiment(experiment_name)
     reference = sheets().device(sheets().reference)
     kernel = next(k for k in experiment.kernels if k.name == kernel_name)
     return count_kernel(experiment, kernel, cache, reference.target, reference.arch.name)

@@ -12,6 +12,7 @@ from .context import Context
 from .measuring import MeasureSettings, measure
 from .options import Options
 from .outcome import Outcome
+from .process import Crew
 from .progress import Stage
 
 
@@ -31,22 +32,24 @@ def measure_all(
         profile=options.profile,
         cache_dir=context.cache,
     )
-    for selection in selections:
-        experiment = selection.experiment
-        old = _old(context, experiment, device, options)
-        wanted = _wanted(selection, old)
-        if (
-            old
-            and not context.again
-            and _is_current(old, wanted, context, catalog)
-            and has_what_is_asked(old, experiment, options)
-        ):
-            yield Outcome("measure", experiment.name, old, False)
-        else:
-            record = measure(experiment, wanted, settings, stage.note)
-            save(context.results, record, local=not options.publish)
-            yield Outcome("measure", experiment.name, record, True, failures(record, options))
-        stage.step(experiment.name)
+    with Crew(settings) as crew:
+        for selection in selections:
+            experiment = selection.experiment
+            old = _old(context, experiment, device, options)
+            wanted = _wanted(selection, old)
+            if (
+                old
+                and not context.again
+                and _is_current(old, wanted, context, catalog)
+                and has_what_is_asked(old, experiment, options)
+            ):
+                yield Outcome("measure", experiment.name, old, False)
+            else:
+                record = measure(experiment, wanted, settings, stage.note, crew)
+                save(context.results, record, local=not options.publish)
+                said = failures(record, options)
+                yield Outcome("measure", experiment.name, record, True, said)
+            stage.step(experiment.name)
 
 
 def _old(
@@ -84,8 +87,10 @@ def has_what_is_asked(old: Record, experiment: Experiment, options: Options) -> 
     if "quick" in old.notes and not options.quick:
         return False
     profiled = {k.name for k in experiment.kernels if not k.counter_example}
-    return not options.profile or all(
-        r.counters for r in old.results if r.variant in profiled and r.status == "ok"
+    return (
+        not options.profile
+        or experiment.sweep is not None
+        or all(r.counters for r in old.results if r.variant in profiled and r.status == "ok")
     )
 
 

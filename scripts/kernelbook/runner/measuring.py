@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from ..gpu.backend import backend_class
 from ..gpu.device_info import target_of
 from ..records import DeviceInfo, Record
 from .lock import gpu_lock
-from .process import child_environment, run_child
+from .process import Crew, child_environment
 from .provenance import provenance, record_of
 from .request import MeasureSettings, Request
 from .rows import Row
@@ -33,10 +34,12 @@ def measure(
     variants: tuple[str, ...] | None,
     settings: MeasureSettings,
     report: Callable[[str], None],
+    crew: Crew | None = None,
 ) -> Record:
     """The record of an experiment (all its variants, or those named) on this machine's GPU.
 
-    ``report`` is told one line now and then. Never raises for what a kernel does: a row that
+    ``report`` is told one line now and then; a ``crew`` keeps a sweep's process from one member to
+    the next. A sweep is timed, not profiled. Never raises for what a kernel does: a row that
     failed says why. Raises DeviceError where there is no GPU or another run holds it.
     """
     backend = backend_class(settings.backend)
@@ -44,9 +47,14 @@ def measure(
     if isinstance(device, str):
         raise DeviceError(device)
     wanted = tuple(v.name for v in experiment.variants if variants is None or v.name in variants)
-    with gpu_lock(backend.identity(settings.device_index)):
-        record = _measure_what_can_be(experiment, wanted, settings, device, report)
-        return _profiled(experiment, record, settings, report) if settings.profile else record
+    with (
+        gpu_lock(backend.identity(settings.device_index)),
+        nullcontext(crew) if crew else Crew(settings) as workers,
+    ):
+        record = _measure_what_can_be(experiment, wanted, settings, device, report, workers)
+        if settings.profile and experiment.sweep is None:
+            return _profiled(experiment, record, settings, report)
+        return record
 
 
 def _measure_what_can_be(
@@ -55,12 +63,14 @@ def _measure_what_can_be(
     settings: MeasureSettings,
     device: DeviceInfo,
     report: Callable[[str], None],
+    crew: Crew,
 ) -> Record:
     """Children until one brings a record; each failure takes its row out."""
     lost: dict[str, str] = {}
     while left := tuple(name for name in wanted if name not in lost):
         request = Request.of(settings, experiment.name, left)
-        ended = run_child(request, settings, report)
+        sweep = f"{experiment.chapter}/{experiment.sweep.name}" if experiment.sweep else ""
+        ended = crew.measure(request, sweep, report)
         if ended.record is not None:
             return _with_lost(experiment, wanted, ended.record, lost, device)
         report(f"{experiment.name}/{ended.at or 'all rows'}: {ended.reason}")
@@ -93,10 +103,10 @@ def _profiled(
     settings: MeasureSettings,
     report: Callable[[str], None],
 ) -> Record:
-    """The record with ncu's counters in every kernel row that is right."""
+    """The record with ncu's counters in every kernel row that is right and of one launch."""
     good = {r.variant for r in record.results if r.status == "ok"}
     kernels: list[Kernel] = [
-        k for k in experiment.kernels if k.name in good and not k.counter_example
+        k for k in experiment.kernels if k.name in good and not (k.counter_example or k.then)
     ]
     if not kernels:
         return record

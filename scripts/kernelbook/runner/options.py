@@ -17,9 +17,10 @@ EPILOG = """examples:
   run_all.py --check                exit 1 if a published number is stale or missing; runs nothing
   run_all.py --compare A B          two results folders: exit 1 if something in B is slower
   run_all.py --reproduce gemm_1024  a published row and your own run of it, side by side
+  run_all.py --tune --only 04_gemm  choose configurations by size for this card, write the table
 """
 
-MODES = ("list", "render", "check", "annotate", "compare", "reproduce", "selftest")
+MODES = ("list", "render", "check", "annotate", "compare", "reproduce", "selftest", "tune")
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Options:
     annotate: str
     compare: tuple[str, ...]
     selftest: bool
+    tune: bool
     reproduce: str
     json: str
 
@@ -95,6 +97,12 @@ def parse(root: Path, arguments: Sequence[str] | None) -> Options:
         help="test the harness itself: its rules, and on a GPU its clock and its L2 flush",
     )
     add(
+        "--tune",
+        action="store_true",
+        help="time every configuration of tuned kernels by size and write their tables; --only "
+        "takes chapters and shapes (4096x*)",
+    )
+    add(
         "--json",
         default="",
         metavar="FILE",
@@ -106,8 +114,8 @@ def parse(root: Path, arguments: Sequence[str] | None) -> Options:
         raise UsageError(f"--{modes[0]} and --{modes[1]} exclude each other")
     if a.json and not {*modes} & {"compare", "reproduce", "selftest"}:
         raise UsageError("--json goes with --compare, --reproduce or --selftest")
-    if a.no_gpu and (a.publish or a.profile):
-        raise UsageError("--publish and --profile need a GPU, --no-gpu forbids one")
+    if a.no_gpu and (a.publish or a.profile or a.tune):
+        raise UsageError("--publish, --profile and --tune need a GPU, --no-gpu forbids one")
     if a.quick and a.publish:
         raise UsageError("--quick takes too few samples to publish")
     return Options(
@@ -128,6 +136,7 @@ def parse(root: Path, arguments: Sequence[str] | None) -> Options:
         annotate=a.annotate,
         compare=tuple(a.compare),
         selftest=a.selftest,
+        tune=a.tune,
         reproduce=a.reproduce,
         json=a.json,
     )

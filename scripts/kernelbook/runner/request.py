@@ -39,6 +39,7 @@ class Request:
     quick: bool
     cache_dir: str
     backend: str
+    warm: bool = False  # the same process has just measured another experiment
 
     @staticmethod
     def of(settings: MeasureSettings, experiment: str, variants: tuple[str, ...]) -> Request:
@@ -59,8 +60,30 @@ class Request:
 
 
 @dataclass(frozen=True)
+class TuneRequest:
+    """Shapes of a chapter's tuning table for one child; ``without`` names lost configurations."""
+
+    root: str
+    chapter: str
+    shapes: tuple[str, ...]  # as the table spells them
+    without: tuple[str, ...]
+    device_index: int
+    cache_dir: str
+    backend: str
+
+    @property
+    def cache(self) -> Path | None:
+        return Path(self.cache_dir) / "compile" if self.cache_dir else None
+
+
+@dataclass(frozen=True)
 class Message:
-    """One line of a child. ``kind``: "at" a row, "say" to the reader, "fault" of a row, "error"."""
+    """One line of a child.
+
+    ``kind``: "at" a row, "say" to the reader, "choice" of a configuration for the shape that
+    ``variant`` names, "wrong" for a configuration that is left out, "fault" of a row, "error",
+    "done" with what was asked.
+    """
 
     kind: str
     variant: str = ""
@@ -93,6 +116,15 @@ class Teller:
 
     def say(self, text: str) -> None:
         self._send(Message("say", "", text))
+
+    def choice(self, shape: str, content: str) -> None:
+        self._send(Message("choice", shape, content))
+
+    def wrong(self, variant: str, reason: str) -> None:
+        self._send(Message("wrong", variant, reason))
+
+    def done(self) -> None:
+        self._send(Message("done"))
 
     def fault(self, variant: str, reason: str) -> None:
         self._send(Message("fault", variant, reason))

@@ -55,6 +55,8 @@ from .timed import Timed, prepare
 
 EMPTY_SAMPLES = 41
 EMPTY_BATCH = 20
+# Where the process has just measured another experiment, the card's clocks are up already.
+STILL_WARM = WarmUp(min_s=0.2)
 COUNTER_EXAMPLE_LAUNCHES = 100  # of a kernel that is wrong on purpose
 
 
@@ -256,7 +258,8 @@ class Session:
                         t.sample(self.backend, cold=True)
 
         self.tell.say(f"{self.experiment.name}: warm up {len(timed)} rows")
-        policy = QUICK_WARM_UP if self.request.quick else WarmUp()
+        usual = STILL_WARM if self.request.warm else WarmUp()
+        policy = QUICK_WARM_UP if self.request.quick else usual
         self.notes["warm_up"] = warm_up(one_round, time.perf_counter, self._sm_mhz, policy)
 
     def _sm_mhz(self) -> float | None:

@@ -1,149 +1,190 @@
-"""Choosing a kernel's configuration by size: what ``--tune`` does and the table it writes.
+"""Choosing a kernel's configuration by size: what ``--tune`` does on the device.
 
-A chapter whose kernel has a table declares a `Tuning` as ``TUNING`` in its experiments.py. Tuning
-times every configuration at every shape and writes which one was fastest; the chapter reads the
-table when it is imported. Tuned times are not results: they are few samples, and not kept.
+A chapter whose kernel has a table declares a `Tuning` as ``TUNING`` in its experiments.py. At each
+shape every configuration is looked at once; those that are near the fastest and right are timed
+further, in rounds with the library baseline. Tuned times are few samples of one run: the table
+keeps them beside its choices, and no article cites them.
 """
 
 from __future__ import annotations
 
-import json
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 
-from ..codec import write_atomically
 from ..compiler import Compiled
 from ..errors import KernelbookError
 from ..experiment import Experiment, Kernel, Shape, Tuning
 from ..gpu.backend import Backend, Launch
 from ..gpu.device_info import target_of
 from ..resources import compile_kernel
-from ..sampling import median
-from ..verify import TIMING_SEED_OFFSET, make_inputs
+from ..sampling import median, warm_up
+from ..verify import TIMING_SEED_OFFSET, Problem, verify_run
+from .request import Teller, TuneRequest
+from .session import ContextLost, memory_needed
+from .tuning_table import Choice, shape_key
 
-KEPT_WITHIN = 1.2  # a configuration this much slower at first sight is not timed further
-SAMPLES = 7
-LONG_US, LONG_SAMPLES = 10_000.0, 3  # a long run says enough in few samples
-
-
-@dataclass(frozen=True)
-class Choice:
-    """The fastest configuration at a shape, and the time of the first baseline, both in µs."""
-
-    shape: Shape
-    configuration: str
-    time_us: float
-    baseline_us: float
-
-    @property
-    def key(self) -> str:
-        return shape_key(self.shape)
+BASELINE = ""  # its name among those of configurations
+CONTENDERS_WITHIN, CONTENDERS = 1.2, 8  # of the fastest right one at first sight; at most so many
+FINALISTS_WITHIN = 1.04  # of the fastest contender
+SEMIFINAL, FINAL = 2, 9  # further samples a configuration
+LONG_US, LONG_FINAL = 5_000.0, 3  # a long run says enough in few samples
 
 
-def shape_key(shape: Shape) -> str:
-    """A shape as the table spells it: its entries in order, ``1024x1024x1024``."""
-    return "x".join(str(size) for size in shape.values())
+def tune(backend: Backend, tuning: Tuning, request: TuneRequest, tell: Teller) -> Iterator[Choice]:
+    """The fastest right configuration at each shape asked for, cold.
 
-
-def tune(backend: Backend, tuning: Tuning, cache: Path | None = None) -> Iterator[Choice]:
-    """Time every configuration at every shape, cold, interleaved with the library baseline.
-
-    Kernels are verified when their experiments are measured, not here. Raises KernelbookError where
-    a shape has no configuration that runs on this device.
+    A shape that needs more memory than there is gets no choice. Raises KernelbookError where a
+    shape has no configuration that runs on this device, ContextLost where one lost the device.
     """
     compiled: dict[str, Compiled] = {}
+    loaded: set[str] = set()
     for shape in tuning.shapes:
+        key = shape_key(shape)
+        if key not in request.shapes:
+            continue
         experiment = tuning.experiment(shape)
-        kernels = [k for k in experiment.kernels if k.min_cc <= backend.info.cc]
+        kernels = [
+            k
+            for k in experiment.kernels
+            if k.min_cc <= backend.info.cc and k.name not in request.without
+        ]
         if not kernels:
             raise KernelbookError(f"no configuration of {experiment.name} runs on this device")
+        if memory_needed(experiment, shape) > backend.free_bytes():
+            tell.say(f"{key} needs more GPU memory than is free: its choice stays")
+            continue
         if missing := [k for k in kernels if k.name not in compiled]:
-            compiled |= _compile(experiment, missing, backend.arch, cache)
-        yield _choose(backend, experiment, kernels, compiled)
-
-
-def write_table(tuning: Tuning, device: str, choices: Sequence[Choice]) -> bool:
-    """Write the choices into the table, beside its configurations; False where nothing changed.
-
-    Choices of shapes that were not tuned stay. Raises KernelbookError where the table is broken.
-    """
-    path = tuning.table
-    try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-        configurations, chosen = table["configurations"], dict(table["choices"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise KernelbookError(f"is no tuning table: {error}", file=path) from error
-    for choice in choices:
-        if choice.configuration not in configurations:
-            raise KernelbookError(f"has no configuration {choice.configuration!r}", file=path)
-        chosen[choice.key] = choice.configuration
-    return write_atomically(path, _text(device, configurations, chosen))
-
-
-def _text(
-    device: str, configurations: Mapping[str, Mapping[str, int]], choices: Mapping[str, str]
-) -> str:
-    """The table with one configuration and one shape a line, so that a diff reads well."""
-    rows = [f"    {json.dumps(name)}: {json.dumps(c)}" for name, c in configurations.items()]
-    lines = [f"    {json.dumps(key)}: {json.dumps(name)}" for key, name in choices.items()]
-    return "\n".join(
-        [
-            "{",
-            f'  "device": {json.dumps(device)},',
-            '  "configurations": {',
-            ",\n".join(rows),
-            "  },",
-            '  "choices": {',
-            ",\n".join(lines),
-            "  }",
-            "}",
-            "",
-        ]
-    )
+            tell.at("", f"compile {len(missing)} configurations")
+            compiled |= _compile(experiment, missing, backend.arch, request)
+        trial = _trial(backend, experiment, kernels, compiled, tell, loaded)
+        if not loaded:
+            trial.warm_up()
+        yield trial.choice()
+        del trial
+        backend.release()
 
 
 def _compile(
-    experiment: Experiment, kernels: Sequence[Kernel], arch: str, cache: Path | None
+    experiment: Experiment, kernels: Sequence[Kernel], arch: str, request: TuneRequest
 ) -> dict[str, Compiled]:
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        done = pool.map(lambda k: compile_kernel(experiment, k, arch, cache), kernels)
+        done = pool.map(lambda k: compile_kernel(experiment, k, arch, request.cache), kernels)
         return {k.name: c for k, c in zip(kernels, done, strict=True)}
 
 
-def _choose(
+@dataclass
+class _Trial:
+    """All configurations at one shape. ``taken`` are their cold times in µs."""
+
+    backend: Backend
+    key: str
+    problem: Problem
+    launches: Mapping[str, Launch]
+    tell: Teller
+    loaded: set[str]  # whose first launch, which also loads code, is over
+    taken: dict[str, list[float]] = field(default_factory=dict)
+
+    def warm_up(self) -> None:
+        """Bring the card's clocks up; no time of it is kept."""
+
+        def mhz() -> float | None:
+            reading = self.backend.read_clocks()
+            return reading.sm_mhz if reading else None
+
+        warm_up(lambda: self.sample([], 1), time.perf_counter, mhz)
+        self.taken.clear()
+
+    def choice(self) -> Choice:
+        """The fastest configuration that is right; raises KernelbookError where none is."""
+        self.sample([n for n in self.launches if n], 1)
+        contenders = self._right()
+        if not contenders:
+            raise KernelbookError(f"no configuration is right at {self.key}")
+        self.sample(contenders, SEMIFINAL)
+        best = min(map(self.time, contenders))
+        finalists = [n for n in contenders if self.time(n) <= FINALISTS_WITHIN * best]
+        self.sample(finalists, LONG_FINAL if best > LONG_US else FINAL)
+        fastest = min(finalists, key=self.time)
+        return Choice(self.key, fastest, self.time(fastest), self.time(BASELINE))
+
+    def time(self, name: str) -> float:
+        return median(self.taken[name])
+
+    def sample(self, names: Sequence[str], rounds: int) -> None:
+        """Time these and the baseline in turn."""
+        for _ in range(rounds):
+            for name in (BASELINE, *names):
+                with_load = name not in self.loaded
+                self._guarded(name, with_load)
+
+    def _guarded(self, name: str, with_load: bool) -> None:
+        self.tell.at(name, f"time at {self.key}")
+        try:
+            if with_load:
+                self.launches[name]()
+                self.backend.synchronize()
+                self.loaded.add(name)
+            sample = self.backend.sample(self.launches[name], cold=True)
+            self.taken.setdefault(name, []).append(sample)
+        except Exception as error:
+            self._fault(name, error)
+
+    def _fault(self, name: str, error: Exception) -> None:
+        """Leave a configuration out at this shape; raises the error where that is not enough."""
+        fault = self.backend.fault_of(error)
+        if fault is None or name == BASELINE:
+            raise error
+        if fault.fatal:
+            raise ContextLost(name, f"at {self.key}: {fault.reason}") from error
+        self.taken.pop(name, None)
+        self.tell.wrong(name, f"at {self.key}: {fault.reason}")
+
+    def _right(self) -> list[str]:
+        """Configurations whose output is right, fastest first, near the fastest of them."""
+        found: list[str] = []
+        for name in sorted((n for n in self.taken if n != BASELINE), key=self.time):
+            near = not found or self.time(name) <= CONTENDERS_WITHIN * self.time(found[0])
+            if not near or len(found) == CONTENDERS:
+                break
+            self.tell.at(name, f"verify at {self.key}")
+            if reason := self._wrong(name):
+                self.tell.wrong(name, f"at {self.key}: {reason}")
+            else:
+                found.append(name)
+        return found
+
+    def _wrong(self, name: str) -> str:
+        def run(arrays: object) -> None:
+            self.launches[name]()
+            self.backend.synchronize()
+
+        return verify_run(self.problem, run, 1).reason
+
+
+def _trial(
     backend: Backend,
     experiment: Experiment,
     kernels: Sequence[Kernel],
     compiled: Mapping[str, Compiled],
-) -> Choice:
-    shape = experiment.shape
-    arrays = make_inputs(backend.xp, experiment, shape, experiment.seed + TIMING_SEED_OFFSET)
-    for buffer in experiment.outputs:
-        arrays[buffer.name] = backend.xp.empty(buffer.dims(shape), dtype=buffer.dtype)
+    tell: Teller,
+    loaded: set[str],
+) -> _Trial:
+    shape: Shape = experiment.shape
+    key = shape_key(shape)
+    tell.at("", f"data at {key}")
+    seed = experiment.seed + TIMING_SEED_OFFSET
+    problem = Problem(backend.xp, experiment, shape, seed)
     target = target_of(backend.info)
+    baseline = next((v for v in experiment.variants if v.kind == "library"), None)
+    if baseline is None:
+        raise KernelbookError(f"{experiment.name} has no library baseline to tune against")
     launches: dict[str, Launch] = {
-        k.name: backend.bind(experiment, k, compiled[k.name], shape, target)(arrays)
-        for k in kernels
+        BASELINE: backend.routine(baseline, experiment, shape, problem.arrays).launch
     }
-    baseline = next(v for v in experiment.variants if v.kind == "library")
-    library = backend.routine(baseline, experiment, shape, arrays).launch
-
-    def times(names: Sequence[str], samples: int) -> dict[str, list[float]]:
-        taken: dict[str, list[float]] = {name: [] for name in ("", *names)}
-        for _ in range(samples):
-            for name in taken:
-                launch = launches[name] if name else library
-                taken[name].append(backend.sample(launch, cold=True))
-        return taken
-
-    times(list(launches), 1)  # the first launch of a kernel also loads it
-    first = {name: taken[0] for name, taken in times(list(launches), 1).items() if name}
-    quickest = min(first.values())
-    kept = [name for name, time_us in first.items() if time_us <= KEPT_WITHIN * quickest]
-    taken = times(kept, LONG_SAMPLES if quickest > LONG_US else SAMPLES)
-    best = min(kept, key=lambda name: median(taken[name]))
-    backend.release()
-    return Choice(shape, best, median(taken[best]), median(taken[""]))
+    for kernel in kernels:
+        bind = backend.bind(experiment, kernel, compiled[kernel.name], shape, target)
+        launches[kernel.name] = bind(problem.arrays)
+    return _Trial(backend, key, problem, launches, tell, loaded)
