@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 from diagrams import ALL, BARRIERS, DATA_FLOW, LADDER, build_site, convert, fenced, write_site
+from mermaidx.engines.quickjs_engine import Engine
 
 from kernelbook.errors import PageError
-from kernelbook.site import colour, mermaid, svg, text_width
+from kernelbook.site import colour, mermaid, mermaid_engine, svg, text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -297,3 +298,15 @@ def test_latin_text_is_measured_as_before_also_beside_chinese() -> None:
     assert mixed == pytest.approx(latin + 32)
     assert not text_width.is_wide("×", among_wide=False)
     assert not text_width.is_wide("α")
+
+
+def test_the_faster_engine_draws_what_mermaidx_draws() -> None:
+    source = 'flowchart LR\n  A["甲"]:::hot -->|"乙"| B{"c"}\n  subgraph S["丙"]\n  B\n  end\n'
+    source += "  classDef hot fill:#fdd,stroke:#900,stroke-width:2px\n"
+    plain = Engine()
+    plain.start()
+    plain._measurer = text_width.WideTextMeasurer()
+    expected = plain.render_svg(source, "default", mermaid._CONFIG, None)
+    plain.close()
+    drawn = mermaid_engine.engine().render_svg(source, "default", mermaid._CONFIG, None)
+    assert drawn == expected

@@ -16,7 +16,7 @@ from typing import Any
 import markdown
 from pymdownx.blocks import BlocksExtension, BlocksProcessor
 
-from kernelbook.site import fresh
+from kernelbook.site import fresh, notebooks
 from kernelbook.site.block_types import BLOCKS
 from kernelbook.site.blocks import LeftoverTreeprocessor
 from kernelbook.site.context import find_root
@@ -59,6 +59,7 @@ class SiteExtension(BlocksExtension):
         if fresh.is_dirty_serve() and "relpath" not in md.treeprocessors:
             # MkDocs tries the extension while it reads its configuration, before every build.
             fresh.refresh(find_root(Path.cwd()), language)
+        notebooks.encrypt_kernels()
         page = PageState(
             md,
             language,

@@ -28,12 +28,11 @@ from typing import Any
 
 import markdown
 from markdown.extensions import Extension
-from mermaidx.engines.quickjs_engine import Engine, MermaidRenderError
+from mermaidx.engines.quickjs_engine import MermaidRenderError
 from pymdownx.superfences import SuperFencesCodeExtension
 
-from kernelbook.site import cache, svg
+from kernelbook.site import cache, mermaid_engine, svg
 from kernelbook.site.place import StaticFiles, line_of, page_error
-from kernelbook.site.text_width import WideTextMeasurer
 
 STYLESHEET_URI = "assets/kernelbook/diagram.css"
 
@@ -193,7 +192,7 @@ def _kind_of(md: markdown.Markdown, source: str) -> str:
 
 def _render(md: markdown.Markdown, source: str, kind: str) -> str:
     try:
-        drawing = _engine().render_svg(source, "default", _CONFIG, None)
+        drawing = mermaid_engine.engine().render_svg(source, "default", _CONFIG, None)
     except MermaidRenderError as error:
         raise _syntax_error(md, source, kind, str(error)) from None
     return svg.themed(drawing)
@@ -247,19 +246,10 @@ def _reported_line(lines: list[str], message: str) -> int:
 def _renderer() -> str:
     """All that decides what a source is drawn as: mermaidx's version, the config, our code."""
     here = files("kernelbook.site")
-    modules = ("svg.py", "svg_layout.py", "colour.py", "text_width.py")
+    modules = ("svg.py", "svg_layout.py", "colour.py", "text_width.py", "mermaid_engine.py")
     return cache.key_of(
         version("mermaidx"), repr(_CONFIG), *((here / name).read_text("utf-8") for name in modules)
     )
-
-
-@once_per_process
-def _engine() -> Engine:
-    """The one QuickJS engine of this process: loading mermaid costs half a second."""
-    engine = Engine()
-    engine.start()
-    engine._measurer = WideTextMeasurer()
-    return engine
 
 
 def makeExtension(**kwargs: Any) -> MermaidExtension:

@@ -1,9 +1,13 @@
-"""Notebooks as they are kept: in both languages, the same code, nothing that a run left behind."""
+"""Notebooks as they are kept: in both languages, the same code, nothing that a run left behind.
+
+And how they are run: over an encrypted connection, so that a kernel has nothing to warn of.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -37,6 +41,18 @@ def problems(root: Path) -> Iterator[str]:
                 yield f"docs/zh/{uri}:1: cell {place} is not that of docs/en/{uri}"
         if len(first) != len(second):
             yield f"docs/zh/{uri}:1: {len(first)} cells, docs/en/{uri} has {len(second)}"
+
+
+def encrypt_kernels() -> None:
+    """Have the kernels this process starts keep their connection encrypted.
+
+    ipykernel says a paragraph about eavesdropping at each start otherwise, and mkdocs-jupyter hands
+    no such setting on. Nothing where no notebook is run, or by a jupyter_client that cannot do it.
+    """
+    manager = getattr(sys.modules.get("jupyter_client.manager"), "KernelManager", None)
+    trait = getattr(manager, "transport_encryption", None)
+    if trait is not None and sys.modules["zmq"].has("curve"):
+        trait.default_value = "auto"
 
 
 def _run_before(cells: list[Mapping[str, Any]]) -> Iterator[str]:
