@@ -32,13 +32,14 @@ def compile_kernel(
         options=kernel.options,
         cache_dir=cache_dir,
     )
-    if kernel.entry not in compiled.resources:
-        known = ", ".join(compiled.resources) or "none"
-        raise ExperimentError(
-            f"{experiment.name}/{kernel.name} launches {kernel.entry!r}, no kernel of this file",
-            file=compiled.source,
-            hint=f'its extern "C" kernels: {known}',
-        )
+    for entry in (launch.entry for launch in kernel.launches):
+        if entry not in compiled.resources:
+            known = ", ".join(compiled.resources) or "none"
+            raise ExperimentError(
+                f"{experiment.name}/{kernel.name} launches {entry!r}, no kernel of this file",
+                file=compiled.source,
+                hint=f'its extern "C" kernels: {known}',
+            )
     return compiled
 
 
@@ -52,7 +53,8 @@ def compilation_of(
     """The stored description of a kernel compiled for ``compiled.arch``, launched at ``shape``.
 
     ``target`` is the card whose launch shape is meant; occupancy is that of one SM of
-    ``compiled.arch``. Raises DeviceError for an architecture older than any supported one.
+    ``compiled.arch``. Of a row of several launches it is the first one's. Raises DeviceError for an
+    architecture older than any supported one.
     """
     found = compiled.resources[kernel.entry]
     _, block, dynamic = launch_of(kernel, shape, target)

@@ -346,14 +346,15 @@ def verify_run(problem: Problem, run: Callable[[Arrays], None], launches: int = 
 
 def check_launch(experiment: Experiment, kernel: Kernel, shape: Shape, target: Target) -> None:
     """Raise ExperimentError for a grid or block that no CUDA device takes."""
-    grid, block, dynamic = launch_of(kernel, shape, target)
-    limits = ((grid, (2**31 - 1, 65535, 65535)), (block, (1024, 1024, 64)))
-    fits = all(1 <= n <= most for dim, top in limits for n, most in zip(dim, top, strict=True))
-    if not fits or math.prod(block) > 1024 or dynamic < 0:
-        raise ExperimentError(
-            f"{experiment.name}/{kernel.name} has grid {grid}, block {block} and {dynamic} bytes "
-            f"of dynamic shared memory at {dict(shape)}, which no CUDA device can launch"
-        )
+    for each in kernel.launches:
+        grid, block, dynamic = launch_of(each, shape, target)
+        limits = ((grid, (2**31 - 1, 65535, 65535)), (block, (1024, 1024, 64)))
+        fits = all(1 <= n <= most for dim, top in limits for n, most in zip(dim, top, strict=True))
+        if not fits or math.prod(block) > 1024 or dynamic < 0:
+            raise ExperimentError(
+                f"{experiment.name}/{kernel.name} has grid {grid}, block {block} and {dynamic} "
+                f"bytes of dynamic shared memory at {dict(shape)}, which no CUDA device can launch"
+            )
 
 
 def verify_kernel(

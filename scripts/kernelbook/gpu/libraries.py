@@ -106,6 +106,12 @@ def _cupy_add(context: Context) -> Routine:
     return Routine(lambda: context.cupy.add(a, b, out=out))
 
 
+def _cupy_cumsum(context: Context) -> Routine:
+    (x,) = context.inputs
+    (y,) = context.outputs
+    return Routine(lambda: context.cupy.cumsum(x, out=y))
+
+
 def _cublas_sgemm(context: Context) -> Routine:
     """C = A B in FP32, row-major: A is m x n, B is n x k.
 
@@ -141,5 +147,6 @@ def _cublas() -> tuple[Any, int]:
 ROUTINES: dict[str, Callable[[Context], Routine]] = {
     "device_copy": _device_copy,
     "cupy_add": _cupy_add,
+    "cupy_cumsum": _cupy_cumsum,
     "cublas_sgemm": _cublas_sgemm,
 }

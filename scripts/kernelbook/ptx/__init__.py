@@ -11,7 +11,7 @@ A kernel from a .cu, run on arrays that it changes in place, with what it did:
 """
 
 from .arguments import Pointer, Struct
-from .counts import Counts, KernelCounts, LineCounts
+from .counts import Counts, KernelCounts, LineCounts, together
 from .events import Event, Launch, Observer
 from .launch import DEFAULT_BATCH_LANES, DEFAULT_BUDGET, run
 from .module import Instruction, Kernel, Module
@@ -40,4 +40,5 @@ __all__ = [
     "default_observers",
     "parse",
     "run",
+    "together",
 ]

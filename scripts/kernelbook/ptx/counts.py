@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import reduce
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -209,6 +211,31 @@ class KernelCounts:
             for name, value in self.to_dict().items()
         )
         return f"<table><caption>{html.escape(self.kernel)}</caption>{cells}</table>"
+
+
+def together(launches: Sequence[KernelCounts]) -> KernelCounts:
+    """The counts of several launches, one after another, as of one; named as the first."""
+    rows: dict[tuple[str, int], Counts] = {}
+    for row in (row for launch in launches for row in launch.lines):
+        at = row.file, row.line
+        rows[at] = _sum(rows[at], row.counts) if at in rows else row.counts
+    return KernelCounts(
+        launches[0].kernel,
+        reduce(_sum, (launch.total for launch in launches)),
+        tuple(LineCounts(file, line, counts) for (file, line), counts in sorted(rows.items())),
+    )
+
+
+def _sum(a: Any, b: Any) -> Any:
+    """Counts added field by field; of ``worst`` the larger one."""
+    if a is None or b is None:
+        return b if a is None else a
+    if isinstance(a, Mapping):
+        return {name: a.get(name, 0) + b.get(name, 0) for name in {**a, **b}}
+    if not is_dataclass(a) or isinstance(a, type):
+        return a + b
+    pairs = {f.name: (getattr(a, f.name), getattr(b, f.name)) for f in fields(a)}
+    return replace(a, **{n: max(p) if n == "worst" else _sum(*p) for n, p in pairs.items()})
 
 
 def _number(value: float) -> str:

@@ -1,0 +1,355 @@
+"""Article 03: inclusive prefix sums, from a step of one block to one pass at the speed of a copy.
+
+``y[i]`` is the sum of ``x[0]`` to ``x[i]``; ``rows`` are scans of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import inf, sqrt
+from typing import Any
+
+import numpy as np
+
+from kernelbook.experiment import (
+    Arrays,
+    Buffer,
+    Chart,
+    Cpu,
+    Dim,
+    Experiment,
+    Kernel,
+    Library,
+    Region,
+    Shape,
+    Sweep,
+    Target,
+    Text,
+    Tolerance,
+    ceil_div,
+)
+
+RAGGED = tuple({"n": n} for n in (0, 1, 31, 1003, 16_385, 100_001))
+
+
+# ---- the problem ----------------------------------------------------------------------------
+
+
+def scan_reference(xp: Any, inputs: Arrays, shape: Shape) -> Arrays:
+    return {"y": xp.cumsum(inputs["x"], axis=-1, dtype=xp.float64)}
+
+
+def int_reference(xp: Any, inputs: Arrays, shape: Shape) -> Arrays:
+    return {"y": xp.cumsum(inputs["x"], dtype=xp.int64).astype(xp.float64)}
+
+
+def scan_cpu(inputs: Arrays, outputs: Arrays, shape: Shape) -> None:
+    np.cumsum(inputs["x"], axis=-1, out=outputs["y"])
+
+
+# Values in [-1, 1) add up to about sqrt(k / 3) after k of them, and every rounding of such a sum is
+# by up to half an ulp of it. Thirty-two times that, the roundings of a random walk of a thousand
+# additions: ten times what the kernels show, and up to 2^24 elements less than one of them.
+WANDERING = Tolerance(
+    relative=0.0, absolute=2.0**-24, scale=lambda s: 16.0 + 32.0 * sqrt(float(s["n"]))
+)
+EXACT = Tolerance(relative=0.0, absolute=0.0)
+
+
+# ---- rows: one block a row --------------------------------------------------------------------
+
+
+def row_scan(
+    name: str, title: Text, source: str, threads: int, macros: Mapping[str, int] | None = None,
+    counter_example: bool = False,
+) -> Kernel:  # fmt: skip
+    return Kernel(
+        name=name,
+        source=f"{source}.cu",
+        entry=source,
+        args=("x", "y", "rows", "n"),
+        grid=lambda s, t: (s["rows"], 1, 1),
+        block=lambda s, t: (threads, 1, 1),
+        title=title,
+        macros=macros or {},
+        counter_example=counter_example,
+    )
+
+
+kogge_stone = row_scan(
+    "kogge_stone_scan", Text("Kogge-Stone，双缓冲", "Kogge-Stone, two buffers"),
+    "kogge_stone_scan", 1024,
+)  # fmt: skip
+kogge_stone_one = row_scan(
+    "kogge_stone_one_buffer", Text("Kogge-Stone，去掉双缓冲", "Kogge-Stone, one buffer"),
+    "kogge_stone_scan", 1024, {"BUFFERS": 1}, counter_example=True,
+)  # fmt: skip
+LADDER = (
+    kogge_stone,
+    row_scan("brent_kung_scan", Text("Brent-Kung", "Brent-Kung"), "brent_kung_scan", 512),
+    row_scan(
+        "brent_kung_padded", Text("Brent-Kung，填充", "Brent-Kung, padded"),
+        "brent_kung_scan", 512, {"PADDED": 1},
+    ),
+    row_scan(
+        "coarse_scan", Text("每线程 4 个元素", "4 elements a thread"), "coarse_scan", 256,
+    ),
+    row_scan(
+        "coarse_scan_padded", Text("每线程 4 个元素，填充", "4 elements a thread, padded"),
+        "coarse_scan", 256, {"PADDED": 1},
+    ),
+    row_scan(
+        "warp_shuffle_scan", Text("warp 洗牌", "warp shuffles"), "warp_shuffle_scan", 256,
+    ),
+)  # fmt: skip
+
+
+def copy_of() -> Library:
+    def size(s: Shape) -> int:
+        return 4 * s["n"] * s.get("rows", 1)
+
+    return Library(
+        "device_copy",
+        "device_copy",
+        Text("显存内拷贝（cudaMemcpyAsync）", "device-to-device copy (cudaMemcpyAsync)"),
+        note=Text("读写的字节数与扫描相同", "reads and writes as many bytes as the scan"),
+        flops=lambda s: 0,
+        bytes_read=size,
+        bytes_written=size,
+    )
+
+
+ROWS = Experiment(
+    name="scan_rows",
+    title=Text("65536 行、每行 1024 个元素的前缀和", "Prefix sums of 65536 rows of 1024"),
+    shape={"rows": 2**16, "n": 2**10},
+    emulator_shape={"rows": 4, "n": 2**10},
+    ragged=(
+        {"rows": 1, "n": 1},
+        {"rows": 2, "n": 33},
+        {"rows": 3, "n": 1025},
+        {"rows": 2, "n": 5000},
+    ),
+    buffers=(
+        Buffer("x", "in", lambda s: (s["rows"], s["n"])),
+        Buffer("y", "out", lambda s: (s["rows"], s["n"])),
+    ),
+    reference=scan_reference,
+    flops=lambda s: s["rows"] * max(s["n"] - 1, 0),
+    tolerance=WANDERING,
+    variants=(*LADDER, copy_of()),
+)
+
+BUFFERS = replace(
+    ROWS,
+    name="scan_buffers",
+    title=Text("Kogge-Stone 的双缓冲", "The two buffers of Kogge-Stone"),
+    shape={"rows": 2**12, "n": 2**10},
+    variants=(kogge_stone, kogge_stone_one),
+)
+
+
+# ---- any length, in three launches ------------------------------------------------------------
+
+PASS_TILE = 256 * 4 * 4
+
+
+def sections(s: Shape, t: Target) -> Dim:
+    return max(1, ceil_div(s["n"], PASS_TILE)), 1, 1
+
+
+segmented = Kernel(
+    name="segmented_scan",
+    source="segmented_scan.cu",
+    entry="segmented_scan",
+    args=("x", "y", "n"),
+    grid=sections,
+    block=lambda s, t: (256, 1, 1),
+    title=Text("三次启动", "three launches"),
+)
+segmented = replace(
+    segmented,
+    then=(
+        replace(segmented, entry="scan_block_sums", args=("n",), grid=lambda s, t: (1, 1, 1)),
+        replace(segmented, entry="add_block_sums", args=("y", "n")),
+    ),
+)
+
+
+# ---- any length, in one pass ------------------------------------------------------------------
+
+
+def lookback(
+    name: str, title: Text, threads: int, vectors: int, blocks: int, **macros: int
+) -> Kernel:
+    """One tile a block; ``blocks`` of them an SM."""
+    tile = threads * vectors * 4
+    return Kernel(
+        name=name,
+        source="lookback_scan.cu",
+        entry="lookback_scan",
+        args=("x", "y", "n"),
+        grid=lambda s, t: (max(1, ceil_div(s["n"], tile)), 1, 1),
+        block=lambda s, t: (threads, 1, 1),
+        title=title,
+        macros={"THREADS": threads, "VECTORS": vectors, "MIN_BLOCKS": blocks, **macros},
+    )
+
+
+def pipelined(
+    name: str, title: Text, consumers: int, vectors: int, stages: int, resident: int, **macros: int
+) -> Kernel:
+    """A ring of ``stages`` tiles a block, ``resident`` blocks an SM."""
+    tile = consumers * vectors * 4
+    shared = stages * tile * 4
+
+    def grid(s: Shape, t: Target) -> Dim:
+        return min(max(1, ceil_div(s["n"], tile)), resident * t.sms), 1, 1
+
+    return Kernel(
+        name=name,
+        source="pipelined_scan.cu",
+        entry="pipelined_scan",
+        args=("x", "y", "n"),
+        grid=grid,
+        block=lambda s, t: (consumers + 32, 1, 1),
+        title=title,
+        macros={
+            "CONSUMERS": consumers, "VECTORS": vectors, "STAGES": stages, "RESIDENT": resident,
+            **macros,
+        },
+        dynamic_shared=lambda s: shared,
+        min_cc=(8, 0),
+    )  # fmt: skip
+
+
+CLASSIC = Text("单遍，回看到最近的前缀", "one pass, look-back to the nearest prefix")
+FIXED = Text("单遍，次序固定的回看", "one pass, look-back in a fixed order")
+LAST = Text("单遍，流水线", "one pass, pipelined")
+LAST_CLASSIC = Text("… 回看到最近的前缀", "… look-back to the nearest prefix")
+
+classic = lookback("lookback_scan", CLASSIC, 256, 4, 5, FIXED=0, WINDOW=1)
+fixed = lookback("lookback_scan_fixed", FIXED, 256, 4, 5, FIXED=1, WINDOW=2)
+last = pipelined("pipelined_scan", LAST, 512, 4, 6, 1, FIXED=1, WINDOW=4)
+last_classic = pipelined("pipelined_scan_classic", LAST_CLASSIC, 512, 4, 6, 1, FIXED=0, WINDOW=4)
+
+cub = Library(
+    "cub_scan",
+    "cub_scan",
+    Text("CUB `DeviceScan::InclusiveSum`", "CUB `DeviceScan::InclusiveSum`"),
+    source="baselines/cub_scan.cu",
+)
+cupy = Library("cupy_cumsum", "cupy_cumsum", Text("CuPy `cumsum`", "CuPy `cumsum`"))
+
+
+def scan(name: str, title: Text, n: int) -> Experiment:
+    return Experiment(
+        name=name,
+        title=title,
+        shape={"n": n},
+        # The tiles of every kernel fill blocks of the emulator that run at the same time.
+        emulator_shape={"n": 2**17},
+        ragged=RAGGED,
+        buffers=(
+            Buffer("x", "in", lambda s: (s["n"],)),
+            Buffer("y", "out", lambda s: (s["n"],)),
+        ),
+        reference=scan_reference,
+        flops=lambda s: max(s["n"] - 1, 0),
+        tolerance=WANDERING,
+        variants=(segmented, classic, fixed, last, last_classic, cub, cupy, copy_of()),
+    )
+
+
+def integers(kernel: Kernel) -> Kernel:
+    return replace(kernel, macros={**kernel.macros, "INTEGER": 1})
+
+
+LARGE = scan("scan_1g", Text("前缀和，1 GiB", "Prefix sums of 1 GiB"), 2**28)
+MIDDLE = scan("scan_256m", Text("前缀和，256 MiB", "Prefix sums of 256 MiB"), 2**26)
+MIDDLE = replace(
+    MIDDLE,
+    variants=(
+        *MIDDLE.variants,
+        Cpu("numpy_cumsum", scan_cpu, Text("NumPy `cumsum`（单线程）", "NumPy `cumsum`, 1 thread")),
+    ),
+)
+INTEGERS = replace(
+    MIDDLE,
+    name="scan_int_256m",
+    title=Text("int32 前缀和，256 MiB", "Prefix sums of 256 MiB of int32"),
+    buffers=(
+        Buffer("x", "in", lambda s: (s["n"],), "int32", -1000, 1000),
+        Buffer("y", "out", lambda s: (s["n"],), "int32"),
+    ),
+    reference=int_reference,
+    tolerance=EXACT,
+    dtype="int32",
+    variants=(
+        integers(classic),
+        integers(last),
+        replace(cub, name="cub_scan_int", routine="cub_scan_int"),
+        copy_of(),
+    ),
+)
+
+
+# ---- by size ----------------------------------------------------------------------------------
+
+BY_SIZE = Sweep(
+    "scan_by_size",
+    Text("前缀和，按大小", "Prefix sums by size"),
+    Text("输入从 1 KiB 到 1 GiB", "inputs from 1 KiB to 1 GiB"),
+)
+
+
+def sized(exponent: int) -> Experiment:
+    power, unit = exponent % 10, "KMG"[exponent // 10 - 1]
+    name = f"{2**power} {unit}iB"
+    experiment = scan(f"scan_{2**power}{unit.lower()}_size", Text(name, name), 2 ** (exponent - 2))
+    return replace(
+        experiment, sweep=BY_SIZE, ragged=RAGGED[:2], variants=(classic, last, cub, copy_of())
+    )
+
+
+SIZES = tuple(sized(e) for e in range(10, 31, 2))
+
+EXPERIMENTS = [ROWS, BUFFERS, MIDDLE, LARGE, INTEGERS, *SIZES]
+
+CHARTS = [
+    Chart(
+        name="scan_rows_bandwidth",
+        title=Text("块内扫描的几种写法", "Ways to scan within a block"),
+        kind="bars",
+        experiments=("scan_rows",),
+        variants=(*(k.name for k in LADDER), "device_copy"),
+        metric="bandwidth",
+        roof="bandwidth",
+    ),
+    Chart(
+        name="scan_bandwidth",
+        title=Text("任意长度的前缀和", "Prefix sums of any length"),
+        kind="bars",
+        experiments=("scan_256m", "scan_1g"),
+        variants=tuple(v.name for v in LARGE.variants),
+        metric="bandwidth",
+        roof="bandwidth",
+    ),
+    Chart(
+        name="scan_by_size",
+        title=Text("有效带宽随大小的变化", "Effective bandwidth by size"),
+        kind="sweep",
+        experiments=tuple(e.name for e in SIZES),
+        variants=tuple(v.name for v in SIZES[0].variants),
+        metric="bandwidth",
+        x="bytes",
+        x_title=Text("读写的字节", "bytes read and written"),
+        roof="bandwidth",
+        regions=(
+            Region(0, 2**21, Text("启动开销", "launch floor")),
+            Region(2**21, "l2", Text("L2", "L2")),
+            Region("l2", inf, Text("显存", "DRAM")),
+        ),
+    ),
+]
