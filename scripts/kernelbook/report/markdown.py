@@ -75,12 +75,15 @@ def table(
 
 def _first(line: Line, shown: str, language: str, anchors: set[str]) -> str:
     mark = ""
-    if line.anchor and line.anchor not in anchors:
-        anchors.add(line.anchor)
-        mark = anchor(line.anchor)
-    name = f"{shown} " if shown and shown != escape(line.variant) else ""
+    for name in filter(None, (line.anchor, *line.more_anchors)):
+        if name not in anchors:
+            anchors.add(name)
+            mark += anchor(name)
     stale = f" ⚠ {STALE.of(language)}" if line.stale else ""
-    return f"{mark}{name}{code(line.variant)}{stale}"
+    if not line.variant:
+        return f"{mark}{shown}{stale}"
+    title = f"{shown} " if shown and shown != escape(line.variant) else ""
+    return f"{mark}{title}{code(line.variant)}{stale}"
 
 
 def _cell(cell: Cell, language: str) -> str:
@@ -96,6 +99,7 @@ def _remarks(content: Table, language: str) -> list[str]:
     for line in content.lines:
         for words in (line.reason, line.note):
             if words is not None:
-                said[f"- {code(line.variant)}: {escape(words.of(language))}"] = None
+                whose = f"{code(line.variant)}: " if line.variant else ""
+                said[f"- {whose}{escape(words.of(language))}"] = None
     said.update(dict.fromkeys(f"- {escape(note.of(language))}" for note in content.notes))
     return ["", *said] if said else []

@@ -60,8 +60,9 @@ EMPTY = Cell(both("—"))
 class Line:
     """A row of a table: one variant of one record.
 
-    ``anchor`` is the fragment of the variant in ``results/{chapter}``; ``reason`` says why a
-    failed, skipped or unbuilt row has no numbers; ``note`` is the record's remark on the row.
+    ``anchor`` is the fragment of the variant in ``results/{chapter}``; of a sweep's table a line is
+    a size, without a ``variant``, and ``more_anchors`` are those of its variants. ``reason`` says
+    why a failed, skipped or unbuilt row has no numbers; ``note`` is the record's remark on the row.
     """
 
     cells: tuple[Cell, ...]
@@ -75,6 +76,7 @@ class Line:
     status: str = ""  # "failed", "skipped" or "not built" (see STATUSES), "" for a row with numbers
     reason: Text | None = None
     note: Text | None = None
+    more_anchors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,13 @@ The text is a function of the records and the tree alone, so rendering twice giv
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ..experiment import Experiment, Library, Text, model
 from ..quantities import Grade
 from ..records import Stored
+from . import sweeps
 from .book import Book
 from .markdown import anchor, code, escape, table
 from .model import EMPTY, GRADES, LOCAL, Table
@@ -29,6 +30,7 @@ _WORDS = {
     "no_records": Text("还没有记录。", "There are no records yet."),
     "shape": Text("规模", "Shape"),
     "seed": Text("随机种子", "seed"),
+    "members": Text("规模数", "Sizes"),
     "model": Text("模型", "Model"),
     "read": Text("读", "read"),
     "written": Text("写", "written"),
@@ -54,14 +56,16 @@ def page(book: Book, chapter: str, language: str) -> str:
         _w("about", language),
     ]  # fmt: skip
     anchors: set[str] = set()
-    for experiment in book.catalog.of_chapter(chapter):
-        lines += ["", *_experiment(book, experiment, language, anchors)]
+    for members in book.catalog.groups(chapter):
+        section = _experiment if members[0].sweep is None else _sweep
+        lines += ["", *section(book, members, language, anchors)]
     return "\n".join(lines) + "\n"
 
 
 def _experiment(
-    book: Book, experiment: Experiment, language: str, anchors: set[str]
+    book: Book, members: Sequence[Experiment], language: str, anchors: set[str]
 ) -> Iterable[str]:
+    (experiment,) = members
     place = experiment.name.lower().replace("_", "-")
     yield from (anchor(place), "", f"## {escape(experiment.title.of(language))}", "")
     yield from _about(experiment, language)
@@ -73,9 +77,47 @@ def _experiment(
         yield from sections
     else:
         yield from ("", _w("no_records", language))
-    command = f"`python scripts/run_all.py --only {experiment.name}`"
+    yield from _reproduce(experiment.name, language)
+
+
+def _reproduce(name: str, language: str) -> Iterable[str]:
+    command = f"`python scripts/run_all.py --only {name}`"
     yield ""
     yield f"{_w('reproduce', language)}{_colon(language)}{command}"
+
+
+def _sweep(
+    book: Book, members: Sequence[Experiment], language: str, anchors: set[str]
+) -> Iterable[str]:
+    """A sweep's section: a table a card, then what is compiled and counted of its kernels."""
+    sweep = members[0].sweep
+    assert sweep is not None
+    yield from (anchor(sweep.name.lower().replace("_", "-")), "")
+    yield from (f"## {escape(sweep.title.of(language))}", "")
+    if sweep.note.of(language):
+        yield from (sweep.note.of(language), "")
+    yield f"- {_w('members', language)}{_colon(language)}{len(members)}, {members[0].dtype}"
+    for grade in ("measured", "cited"):
+        for run in sweeps.runs(book, members, grade):
+            name = escape(book.device_name(run.first.record))
+            local = f" ({LOCAL.of(language)})" if run.first.local else ""
+            yield from ("", f"### {_w(grade, language)}{_colon(language)}{name}{local}", "")
+            shown = sweeps.sweep_table(book, members, run)
+            yield from table(shown, language, anchors=anchors)
+            yield from _how_timed(run.items.values(), language)
+    for kind, shown in (
+        ("counted", sweeps.sweep_counts(book, members)),
+        ("compiled", sweeps.sweep_compiled(book, members)),
+    ):
+        if shown.lines:
+            yield from ("", f"### {_w(kind, language)}", "")
+            yield from table(shown, language, anchors=anchors, drop=_empty(shown))
+    # Places that links go to although nothing is measured yet.
+    places = [m.name.lower().replace("_", "-") for m in members]
+    if missing := [place for place in places if place not in anchors]:
+        anchors.update(missing)
+        yield from ("", "".join(map(anchor, missing)))
+    yield from _reproduce(sweep.name, language)
 
 
 def _about(experiment: Experiment, language: str) -> Iterable[str]:
@@ -126,7 +168,7 @@ def _measured(
             )
             yield ""
             yield from table(shown, language, anchors=anchors, drop=("device", *_empty(shown)))
-        yield from _how_timed(item, language)
+        yield from _how_timed((item,), language)
 
 
 def measured_columns(book: Book, experiment: Experiment) -> tuple[str, ...]:
@@ -145,9 +187,9 @@ def measured_columns(book: Book, experiment: Experiment) -> tuple[str, ...]:
     return ("time", "spread", "samples", first, second, *ratios, "sm_clock", "error", "max_error")
 
 
-def _how_timed(item: Stored, language: str) -> Iterable[str]:
+def _how_timed(items: Iterable[Stored], language: str) -> Iterable[str]:
     """One line: method, flush, and how often each reason ended the sampling."""
-    timings = [t for r in item.record.results for t in r.timings]
+    timings = [t for item in items for r in item.record.results for t in r.timings]
     if not timings:
         return
     methods = sorted({t.method for t in timings})

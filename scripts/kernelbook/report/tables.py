@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -46,6 +47,7 @@ __all__ = [
     "hardware",
     "kernels_table",
     "results_table",
+    "timed_entry",
 ]
 
 
@@ -72,7 +74,7 @@ def results_table(
         entry
         for item in records
         for result in book.results_of(item.record, variants)
-        if (entry := _timed(book, item, result, cache)) is not None
+        if (entry := timed_entry(book, item, result, cache)) is not None
     ]
     header, lines = fill(book, chosen, entries)
     notes = run_notes(book, _shown(records, entries))
@@ -172,7 +174,8 @@ def kernels_table(book: Book, chapter: str, *, variants: Sequence[str] | None = 
 # ---- which results become lines --------------------------------------------------------------
 
 
-def _timed(book: Book, item: Stored, result: Result, cache: str) -> Entry | None:
+def timed_entry(book: Book, item: Stored, result: Result, cache: str) -> Entry | None:
+    """A result as a line of a table in one state of L2; None where it has no time in it."""
     if result.status != "ok":
         return Entry(item, result, {}, item.record.slug)
     rows = [r for r in book.rows_of(item) if r.variant == result.variant]
@@ -241,12 +244,22 @@ def _code_path(uses: Sequence[tuple[Experiment, Kernel]], sheets: Sheets) -> Lin
             Cell(both(kernel.entry), code=True),
             Cell(title),
             Cell(both(f"{_dims(grid)} × {_dims(block)}"), Grade.THEORY),
-            Cell(both(_sizes(e.shape for e, _ in uses)), Grade.THEORY),
+            Cell(_used_at([e for e, _ in uses]), Grade.THEORY),
         ),
         variant=kernel.name,
         chapter=experiment.chapter,
         anchor=anchor_of(experiment.name, kernel.name),
     )
+
+
+def _used_at(experiments: Sequence[Experiment]) -> Text:
+    """The sizes of experiments in words, a sweep's by its title and their number."""
+    alone = _sizes(e.shape for e in experiments if e.sweep is None)
+    zh, en = ([alone], [alone]) if alone else ([], [])
+    for sweep, count in Counter(e.sweep for e in experiments if e.sweep is not None).items():
+        zh.append(f"{sweep.title.zh}（{count} 个规模）")
+        en.append(f"{sweep.title.en} ({count} sizes)")
+    return Text("; ".join(zh), "; ".join(en))
 
 
 def _sizes(shapes: Iterable[Shape]) -> str:

@@ -153,16 +153,15 @@ class ChaptersBlock(BookBlock):
         for chapter in book.catalog.chapters:
             uri = f"results/{chapter}.md"
             items = []
-            for experiment in book.catalog.of_chapter(chapter):
-                title = escape(experiment.title.of(language))
+            for members in book.catalog.groups(chapter):
+                sweep = members[0].sweep
+                named = sweep or members[0]
+                title = escape(named.title.of(language))
                 if self.page.has_page(uri):
-                    place = experiment.name.lower().replace("_", "-")
+                    place = named.name.lower().replace("_", "-")
                     title = f'<a href="{escape(self.page.link(uri, place))}">{title}</a>'
-                kept = {
-                    Grade.parse(row.evidence)
-                    for row in book.rows
-                    if row.experiment == experiment.name
-                }
+                names = {member.name for member in members}
+                kept = {Grade.parse(row.evidence) for row in book.rows if row.experiment in names}
                 badges = "".join(badge(grade, language) for grade in sorted(kept, reverse=True))
                 items.append(f"<li>{title} {badges}</li>")
             head = escape(chapter)
