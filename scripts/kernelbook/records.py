@@ -12,7 +12,7 @@ Rates and ratios are never stored: they are computed when rendered (report/rows.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -250,22 +250,23 @@ def load(path: Path) -> Record:
     return codec.from_file(Record, path)
 
 
-def load_all(results: Path) -> tuple[Stored, ...]:
+def load_all(results: Path, read: Callable[[Path], Record] = load) -> tuple[Stored, ...]:
     """All records under a results folder, published first, in a fixed order.
 
-    Raises RecordError for the first file that is not a record or lies in a place not its own.
+    ``read`` is `load`, or what stands for it where most files have been read before. Raises
+    RecordError for the first file that is not a record or lies in a place not its own.
     """
-    return tuple(_walk(results))
+    return tuple(_walk(results, read))
 
 
-def _walk(results: Path) -> Iterator[Stored]:
+def _walk(results: Path, read: Callable[[Path], Record]) -> Iterator[Stored]:
     for local, folder in ((False, results / "data"), (True, results / "local")):
         for path in sorted(folder.rglob("*.json")):
             if not local and path.relative_to(folder).parts[0] not in (
                 "compiled", "counted", "measured", "cited",
             ):  # fmt: skip
                 continue  # other committed data, e.g. counter comparisons
-            record = load(path)
+            record = read(path)
             if path != path_of(results, record, local=local):
                 what = " ".join(filter(None, (record.evidence, record.slug, record.experiment)))
                 raise RecordError(f"holds the record {what}, which belongs elsewhere", file=path)

@@ -13,8 +13,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from kernelbook import catalog as catalogs
+from kernelbook import records
 from kernelbook.devices import sheets
 from kernelbook.errors import UsageError
+from kernelbook.records import Record
 from kernelbook.report.book import Book
 from kernelbook.report.rows import Index, Row
 
@@ -65,8 +67,22 @@ def load(root: Path, results: Path | None = None) -> Project:
 @lru_cache(maxsize=2)
 def _load(root: Path, results: Path, signature: Signature) -> Project:
     catalog = catalogs.load(root)
-    book = Book.load(results, catalog, sheets())
+    book = Book.of(records.load_all(results, _read), catalog, sheets())
     return Project(root, results, book, Index(book.rows))
+
+
+def _read(path: Path) -> Record:
+    """A record, parsed again only when its file has changed: a serve sees one change in dozens."""
+    try:
+        status = path.stat()
+    except OSError:
+        return records.load(path)  # which says what is wrong with it
+    return _parsed(path, status.st_mtime_ns, status.st_size, status.st_ino)
+
+
+@lru_cache(maxsize=1024)
+def _parsed(path: Path, *state: int) -> Record:
+    return records.load(path)
 
 
 def _signature(root: Path, results: Path) -> Signature:
