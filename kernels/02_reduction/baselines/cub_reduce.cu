@@ -5,9 +5,7 @@
 // device memory, n may be 0. Each returns the cudaError_t of the call.
 
 #include <cub/device/device_reduce.cuh>
-#include <cub/device/device_transform.cuh>
 #include <cuda/std/functional>
-#include <thrust/iterator/transform_iterator.h>
 #include <thrust/iterator/zip_iterator.h>
 #include <thrust/zip_function.h>
 
@@ -24,4 +22,12 @@ extern "C" int cub_reduce_sum_int(void* temp, size_t* temp_bytes, const int* x, 
 extern "C" int cub_reduce_max(void* temp, size_t* temp_bytes, const float* x, float* out,
                               long long n, cudaStream_t stream) {
     return cub::DeviceReduce::Max(temp, *temp_bytes, x, out, n, stream);
+}
+
+extern "C" int cub_dot(void* temp, size_t* temp_bytes, const float* a, const float* b, float* out,
+                       long long n, cudaStream_t stream) {
+    // A sum over pairs that are multiplied as they are read, as thrust::inner_product does it.
+    return cub::DeviceReduce::TransformReduce(
+        temp, *temp_bytes, thrust::make_zip_iterator(a, b), out, n, cuda::std::plus<float>(),
+        thrust::make_zip_function(cuda::std::multiplies<float>()), 0.0f, stream);
 }

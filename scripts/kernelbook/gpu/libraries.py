@@ -1,5 +1,7 @@
 """Library baselines by name: what `Library.routine` in an experiments.py may say.
 
+What follows the first space of a name are the routine's own words.
+
 Every routine writes into buffers that exist before timing starts, so that no allocation is timed.
 """
 
@@ -7,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 
 from ..errors import DeviceError
 from ..experiment import Arrays, Experiment, Library, Shape, model
+from . import read_limit
 from .backend import Routine
 from .baselines import find_nvcc, function, launcher, nvcc_version
-
-CUBLAS_DEFAULT_MATH = 0  # FP32 stays FP32: tensor cores would need CUBLAS_TF32_TENSOR_OP_MATH
+from .cublas import cublas
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def routine(context: Context) -> Routine:
     if context.library.source:
         return _host_code(context)
     try:
-        make = ROUTINES[name]
+        make = ROUTINES[name.partition(" ")[0]]
     except KeyError:
         known = ", ".join(sorted(ROUTINES))
         raise DeviceError(f"there is no library routine {name!r}", hint=f"known: {known}") from None
@@ -112,41 +113,49 @@ def _cupy_cumsum(context: Context) -> Routine:
     return Routine(lambda: context.cupy.cumsum(x, out=y))
 
 
+def _cupy_sum(context: Context) -> Routine:
+    (x, *_), (out,) = context.inputs, context.outputs
+    total = out.reshape(())
+    return Routine(lambda: x.sum(out=total))
+
+
+def _read_limit(context: Context) -> Routine:
+    """Reads the experiment's inputs once and keeps nothing (see `read_limit`)."""
+    inputs = (context.arrays[b.name] for b in context.experiment.buffers if b.role == "in")
+    return Routine(
+        *read_limit.bind(context.cupy, context.library.routine, context.arch, tuple(inputs))
+    )
+
+
+def _cublas_sdot(context: Context) -> Routine:
+    """The dot product of two vectors in FP32, written to device memory."""
+    blas = cublas()
+    a, b, *_ = context.inputs
+    (out,) = context.outputs
+    stream = context.stream.ptr
+    return Routine(lambda: blas.sdot(stream, a.size, a.data.ptr, b.data.ptr, out.data.ptr))
+
+
 def _cublas_sgemm(context: Context) -> Routine:
     """C = A B in FP32, row-major: A is m x n, B is n x k.
 
     cuBLAS is column-major, so it computes the transposed product B^T A^T of the same memory.
     """
-    cublas, handle = _cublas()
+    blas = cublas()
     a, b = context.inputs
     (c,) = context.outputs
     (m, n), k = a.shape, b.shape[1]
-    one, zero = np.array(1.0, np.float32), np.array(0.0, np.float32)
-
-    def launch() -> None:
-        cublas.sgemm(
-            handle, cublas.CUBLAS_OP_N, cublas.CUBLAS_OP_N, k, m, n, one.ctypes.data,
-            b.data.ptr, k, a.data.ptr, n, zero.ctypes.data, c.data.ptr, k,
-        )  # fmt: skip
-
-    return Routine(launch)
-
-
-@cache
-def _cublas() -> tuple[Any, int]:
-    """cuBLAS with a handle of our own, so with nobody else's math mode, pointer mode, workspace."""
-    try:
-        from cupy_backends.cuda.libs import cublas
-    except ImportError as error:
-        raise DeviceError(f"cuBLAS cannot be loaded: {str(error).splitlines()[0]}") from error
-    handle = cublas.create()
-    cublas.setMathMode(handle, CUBLAS_DEFAULT_MATH)
-    return cublas, handle
+    places = (b.data.ptr, k), (a.data.ptr, n), (c.data.ptr, k)
+    stream = context.stream.ptr
+    return Routine(lambda: blas.sgemm(stream, (k, m, n), *places))
 
 
 ROUTINES: dict[str, Callable[[Context], Routine]] = {
     "device_copy": _device_copy,
     "cupy_add": _cupy_add,
     "cupy_cumsum": _cupy_cumsum,
+    "cupy_sum": _cupy_sum,
+    "read_limit": _read_limit,
+    "cublas_sdot": _cublas_sdot,
     "cublas_sgemm": _cublas_sgemm,
 }
