@@ -153,12 +153,13 @@ def paired(runs: Sequence[Run]) -> Iterator[Pair]:
 def one_run(root: Path, backend: Backend) -> Run:
     """Every kernel and library row of the tree that is short enough, sampled as a run samples it.
 
-    Nothing is verified: that is no business of noise.
+    Sweeps are left out: their kernels are those of other experiments at many more sizes. Nothing
+    is verified: that is no business of noise.
     """
     found: list[Sampled] = []
     for experiment in catalog.load(root).experiments:
         sizes = experiment.bytes_read(experiment.shape) + experiment.bytes_written(experiment.shape)
-        if sizes <= MOST_BYTES:
+        if sizes <= MOST_BYTES and experiment.sweep is None:
             found += _sample(root, experiment, backend)
             backend.release()
     return Run(tuple(found))
