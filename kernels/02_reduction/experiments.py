@@ -7,6 +7,7 @@ number below every element) before each launch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from kernelbook.experiment import (
+    BYTES,
     Arrays,
     Buffer,
     Chart,
@@ -21,7 +23,9 @@ from kernelbook.experiment import (
     Experiment,
     Kernel,
     Library,
+    Region,
     Shape,
+    Sweep,
     Text,
     Tolerance,
     Variant,
@@ -68,10 +72,10 @@ def dot_cpu(inputs: Arrays, outputs: Arrays, shape: Shape) -> None:
     outputs["dot"][0] = np.dot(inputs["a"], inputs["b"])
 
 
-# Values in [-1, 1) add up to about sqrt(k / 3) after k of them. The longest chain of roundings here
-# is one atomic addition a block: of blocks of 1024 elements or more, whose roundings of that growing
-# sum wander off by about n / 280 * 2**-24 at full size. Eight times that is allowed. It is less than
-# one element up to 2**24 of them: one that is left out or added twice is found at the ragged sizes.
+# Values in [-1, 1) add up to about sqrt(k / 3) after k of them. The longest chain of roundings
+# here is one atomic addition a block, of 1024 elements or more: as the sum grows, they make it
+# wander off by about n / 280 * 2**-24. Eight times that is allowed. It is less than one element up
+# to 2**24 of them: one that is left out or taken twice is found at the ragged sizes.
 WANDERING = Tolerance(
     relative=2.0**-24, absolute=2.0**-24, scale=lambda s: 16.0 + float(s["n"]) / 32
 )
@@ -130,50 +134,53 @@ def coarsened_sum(coarse: int) -> Kernel:
     )  # fmt: skip
 
 
-def vectorized(vectors: int, blocks_a_sm: int) -> Kernel:
+BLOCK, VECTORS, BLOCKS_A_SM = 512, 4, 4
+
+
+def one_pass(source: str, operation: str, title: Text, *, name: str = "", **macros: int) -> Kernel:
+    """A kernel whose blocks stride over the inputs of "sum", "max" or "dot"."""
+    inputs = ("a", "b") if operation == "dot" else ("x", "x")
     return Kernel(
-        name="vectorized_reduce_sum",
-        source="vectorized_reduce_sum.cu",
-        entry="vectorized_reduce_sum",
-        args=SUM,
+        name=f"{source}_{operation}",
+        source=f"{source}_reduce.cu",
+        entry=f"{source}_reduce",
+        args=(*inputs, operation, "n"),
         # As many blocks as are resident at once, or as there is work for.
         grid=lambda s, t: (
-            max(1, min(t.sms * blocks_a_sm, ceil_div(s["n"], 256 * 4 * vectors))), 1, 1,
+            max(1, min(t.sms * BLOCKS_A_SM, ceil_div(s["n"], BLOCK * 4 * VECTORS))), 1, 1,
         ),
-        block=lambda s, t: (256, 1, 1),
-        title=Text("float4，跨步循环", "float4, grid-stride loop"),
-        macros={"BLOCK": 256, "VECTORS": vectors},
+        block=lambda s, t: (BLOCK, 1, 1),
+        title=title,
+        macros={
+            "OP": ("sum", "max", "dot").index(operation),
+            "BLOCK": BLOCK,
+            "VECTORS": VECTORS,
+            **(macros or {}),
+        },
+        scalars={"n": "int64"},
     )  # fmt: skip
 
 
-def single_pass(operation: str, **macros: int) -> Kernel:
-    """The last kernel for "sum", "max" or "dot"."""
-    block, vectors = 512, 4
-    inputs = ("a", "b") if operation == "dot" else ("x", "x")
-    chunk = block * vectors * 4 * 2
+def vectorized(operation: str) -> Kernel:
+    title = Text("float4 跨步循环，原子加", "float4 grid-stride loop, atomic addition")
+    return one_pass("vectorized", operation, title)
 
-    return Kernel(
-        name=f"single_pass_{operation}",
-        source="single_pass_reduce.cu",
-        entry="single_pass_reduce",
-        args=(*inputs, operation, "n"),
-        grid=lambda s, t: (max(1, min(ceil_div(s["n"], chunk), 65536)), 1, 1),
-        block=lambda s, t: (block, 1, 1),
-        title=Text("一趟完成，结果可重现", "one pass, the same bits every time"),
-        macros={
-            "OP": ("sum", "max", "dot").index(operation),
-            "BLOCK": block,
-            "VECTORS": vectors,
-            **macros,
-        },
-        scalars={"n": "int64"},
-    )
+
+def last_block(operation: str) -> Kernel:
+    title = Text("… 最后一个块收尾，票据", "… the last block finishes, ticket")
+    return one_pass("last_block", operation, title)
+
+
+def single_pass(operation: str, integer: int = 0) -> Kernel:
+    title = Text("… 值与标记同一个字", "… value and mark in one word")
+    return one_pass("single_pass", operation, title, {"INTEGER": integer})
 
 
 unordered = replace(
-    single_pass("sum", ORDERED=0),
-    name="single_pass_unordered",
-    title=Text("一趟完成，票据不排序", "one pass, a ticket that orders nothing"),
+    one_pass(
+        "last_block", "sum", Text("… 票据不排序", "… a ticket that orders nothing"), {"ORDERED": 0}
+    ),
+    name="last_block_unordered",
     counter_example=True,
 )
 simple = single_block("simple_reduce_sum", Text("分歧的树，全局内存", "divergent tree, global"))
@@ -235,14 +242,48 @@ def serial(name: str, title: Text, compensated: int) -> Kernel:
 # ---- baselines -------------------------------------------------------------------------------
 
 
-def cub(operation: str, routine: str, title: str) -> Library:
+def cub(operation: str, title: str) -> Library:
+    """CUB by its name in baselines/cub_reduce.cu."""
     return Library(
         f"cub_{operation}",
-        routine,
+        f"cub_{operation}",
         text(title),
         note=Text("主机代码直接调用，nvcc 编译", "called from host code that nvcc builds"),
         source="baselines/cub_reduce.cu",
     )
+
+
+cub_sum = cub("reduce_sum", "CUB DeviceReduce::Sum")
+cub_max = cub("reduce_max", "CUB DeviceReduce::Max")
+cub_dot = cub("dot", "CUB DeviceReduce::TransformReduce")
+cublas_dot = Library("cublas_sdot", "cublas_sdot", text("cuBLAS SDOT"))
+cupy_sum = Library("cupy_sum", "cupy_sum", text("CuPy `x.sum()`"))
+
+
+# Ways of reading that READINGS times at both sizes; the fastest of them is the read limit.
+WAYS = (
+    "256x4 4/SM", "256x4 8/SM", "256x8 4/SM", "512x4 2/SM", "512x4 4/SM", "512x4 4/SM cached",
+    "1024x4 2/SM", "256x4 stretch 1", "256x4 stretch 2", "256x8 stretch 1", "256x8 stretch 4",
+    "512x4 stretch 1", "512x4 stretch 2", "512x8 stretch 1", "512x8 stretch 2", "1024x4 stretch 2",
+)  # fmt: skip
+FASTEST = "512x8 stretch 2"
+
+
+def reading(way: str, name: str = "read_limit") -> Library:
+    return Library(
+        name,
+        f"read_limit {way}",
+        Text(f"只读上限（{way}）", f"read limit ({way})"),
+        note=Text("读一遍输入，什么也不留", "reads the inputs once and keeps nothing"),
+        flops=lambda s: 0,
+    )
+
+
+def way_name(way: str) -> str:
+    return "read_" + way.replace(" ", "_").replace("/SM", "_a_sm")
+
+
+read_limit = reading(FASTEST)
 
 
 # ---- experiments -----------------------------------------------------------------------------
@@ -291,51 +332,172 @@ TREES = problem(
 )
 
 
-def size_text(operation: str, n: int) -> Text:
-    size = f"{n * 4 >> 20} MiB" if n < 2**28 else f"{n * 4 >> 30} GiB"
-    return {
-        "sum": Text(f"求和，{size}", f"Sum of {size}"),
-        "max": Text(f"求最大值，{size}", f"Maximum of {size}"),
-        "dot": Text(f"点积，两个数组各 {size}", f"Dot product of two arrays of {size} each"),
-    }[operation]
+def size_text(n: int, zh: str, en: str) -> Text:
+    size = f"{n * 4 >> 30} GiB" if n >= 2**28 else f"{n * 4 >> 20} MiB"
+    return Text(f"{zh} {size}", f"{en} {size}")
 
 
-def sums(name: str, n: int) -> Experiment:
-    kernels = (
+def sums(name: str, n: int, *more: Variant) -> Experiment:
+    variants = (
         segmented, coarsened_sum(4), coarsened_sum(16), coarsened_sum(64), shuffle_sum,
-        vectorized(4, 8), single_pass("sum"), unordered,
+        vectorized("sum"), last_block("sum"), single_pass("sum"), unordered,
+        cub_sum, cupy_sum, read_limit, *more,
     )  # fmt: skip
-    return problem(
-        name, size_text("sum", n), n, "sum",
-        (*kernels, cub("reduce_sum", "cub_reduce_sum", "CUB DeviceReduce::Sum")),
-    )  # fmt: skip
+    return problem(name, size_text(n, "求和，", "Sum of"), n, "sum", variants)
 
 
-def maxima(name: str, n: int) -> Experiment:
+def maxima(name: str, n: int, *more: Variant) -> Experiment:
+    variants = (coarsened_max, last_block("max"), single_pass("max"), cub_max, read_limit, *more)
     return problem(
-        name, size_text("max", n), n, "max",
-        (
-            coarsened_max, single_pass("max"),
-            cub("reduce_max", "cub_reduce_max", "CUB DeviceReduce::Max"),
-        ),
+        name, size_text(n, "求最大值，", "Maximum of"), n, "max", variants,
         ragged=RAGGED[1:],  # the identity is minus infinity, which no error can be taken against
     )  # fmt: skip
 
 
-def dots(name: str, n: int) -> Experiment:
-    return problem(
-        name, size_text("dot", n), n, "dot",
-        (shared_dot, coarsened_dot, separate_dot, fma_dot, single_pass("dot")),
+def dots(name: str, n: int, *more: Variant) -> Experiment:
+    variants = (
+        shared_dot, coarsened_dot, separate_dot, fma_dot,
+        vectorized("dot"), last_block("dot"), single_pass("dot"),
+        cub_dot, cublas_dot, read_limit, *more,
     )  # fmt: skip
+    return problem(name, size_text(n, "点积，两个输入各", "Dot product of two inputs of"), n, "dot",
+                   variants)  # fmt: skip
 
+
+# Integers add up to the same sum in every order, as long as it fits.
+INTEGERS = replace(
+    problem(
+        "reduce_int_256m", size_text(2**26, "int32 求和，", "Sum of int32,"), 2**26, "sum",
+        (
+            replace(single_pass("sum", integer=1), name="single_pass_int"),
+            cub("reduce_sum_int", "CUB DeviceReduce::Sum"), read_limit,
+        ),
+    ),
+    buffers=(
+        Buffer("x", "in", lambda s: (s["n"],), "int32", -1000, 1000),
+        Buffer("sum", "inout", lambda s: (1,), "int32", 0, 0),
+    ),
+    reference=int_reference,
+    tolerance=EXACT,
+    dtype="int32",
+)  # fmt: skip
+
+# Positive numbers, so that the partial sums grow: where orders of addition differ the most.
+ERRORS = replace(
+    problem(
+        "sum_error", Text("[0, 1) 的 2²⁰ 个数求和的误差", "Error of a sum of 2²⁰ numbers in [0, 1)"),
+        2**20, "sum",
+        (
+            serial("serial_reduce_sum", Text("串行", "serial"), 0),
+            serial("serial_compensated", Text("串行，Kahan 补偿", "serial, compensated"), 1),
+            segmented, coarsened_sum(16), vectorized("sum"), single_pass("sum"), cub_sum,
+        ),
+        emulator_n=2**13, ragged=(0, 1, 1000),
+    ),
+    buffers=(
+        Buffer("x", "in", lambda s: (s["n"],), low=0.0, high=1.0),
+        Buffer("sum", "inout", lambda s: (1,), low=0.0, high=0.0),
+    ),
+    # A serial sum rounds n times, each time by up to half an ulp of a sum that grows to n / 2: as a
+    # random walk about n**1.5 / 6 * 2**-24 in all. Six times that is allowed.
+    tolerance=Tolerance(
+        relative=2.0**-24, absolute=2.0**-24, scale=lambda s: 16.0 + float(s["n"]) ** 1.5
+    ),
+)  # fmt: skip
+
+
+def size_name(n_bytes: int) -> str:
+    power = n_bytes.bit_length() - 1
+    return f"{1 << power % 10}{'kmg'[power // 10 - 1]}"
+
+
+BY_SIZE = Sweep(
+    "sum_by_size",
+    Text("求和随规模的变化", "Sums by size"),
+    Text("冷 L2；括号里的规模是输入的字节数。", "Cold L2; the size is that of the input in bytes."),
+)
+SIZES = tuple(2**p for p in range(10, 31, 2))
+MEMBERS = tuple(
+    replace(
+        problem(
+            f"sum_{size_name(size)}",
+            Text(f"求和，{size:,} 字节", f"Sum of {size:,} bytes"),
+            size // 4, "sum", (vectorized("sum"), single_pass("sum"), cub_sum, read_limit),
+            emulator_n=2**12, ragged=(1, 1003),
+        ),
+        sweep=BY_SIZE,
+    )
+    for size in SIZES
+)  # fmt: skip
+
+READINGS = tuple(
+    problem(
+        f"read_{name}", size_text(n, "读一遍", "Reading"), n, "sum",
+        tuple(reading(way, way_name(way)) for way in WAYS),
+    )
+    for name, n in (("256m", 2**26), ("1g", 2**28))
+)  # fmt: skip
+
+numpy_sum = Cpu(
+    "numpy_sum", sum_cpu, Text("NumPy `x.sum()`（单线程）", "NumPy `x.sum()` (one thread)")
+)
+numpy_max = Cpu(
+    "numpy_max", max_cpu, Text("NumPy `x.max()`（单线程）", "NumPy `x.max()` (one thread)")
+)
+numpy_dot = Cpu("numpy_dot", dot_cpu, Text("NumPy `a @ b`（BLAS）", "NumPy `a @ b` (BLAS)"))
 
 EXPERIMENTS = [
     TREES,
-    sums("reduce_sum_256m", 2**26),
+    sums("reduce_sum_256m", 2**26, numpy_sum),
     sums("reduce_sum_1g", 2**28),
-    maxima("reduce_max_256m", 2**26),
+    maxima("reduce_max_256m", 2**26, numpy_max),
     maxima("reduce_max_1g", 2**28),
-    dots("dot_256m", 2**26),
+    dots("dot_256m", 2**26, numpy_dot),
     dots("dot_1g", 2**28),
+    INTEGERS,
+    ERRORS,
+    *READINGS,
+    *MEMBERS,
 ]
-CHARTS: list[Chart] = []
+LADDER = (
+    segmented.name, "coarsened_reduce_sum_4", "coarsened_reduce_sum_16", "coarsened_reduce_sum_64",
+    shuffle_sum.name, "vectorized_sum", "last_block_sum", "single_pass_sum", cub_sum.name,
+    read_limit.name,
+)  # fmt: skip
+CHARTS = [
+    Chart(
+        name="reduce_ladder",
+        title=Text("求和的每一级，1 GiB", "Every step of the sum, 1 GiB"),
+        kind="bars",
+        experiments=("reduce_sum_1g",),
+        variants=LADDER,
+        metric="bandwidth",
+        roof="bandwidth",
+    ),
+    Chart(
+        name="sum_by_size",
+        title=Text("求和的带宽随规模的变化", "Bandwidth of the sum by size"),
+        kind="sweep",
+        experiments=tuple(e.name for e in MEMBERS),
+        variants=("vectorized_sum", "single_pass_sum", cub_sum.name, read_limit.name),
+        metric="bandwidth",
+        x=BYTES,
+        x_title=Text("输入", "input"),
+        y_scale="log",
+        roof="bandwidth",
+        regions=(
+            Region(0, 2**22, Text("启动开销", "launch floor")),
+            Region(2**22, "l2", Text("不满一波", "too little in flight")),
+            Region("l2", math.inf, Text("显存", "DRAM")),
+        ),
+    ),
+    Chart(
+        name="tree_divergence",
+        title=Text("四棵树里有分歧的分支", "Divergent branches of the four trees"),
+        kind="bars",
+        experiments=("tree_2048",),
+        variants=(simple.name, convergent.name, shared.name, shuffled.name),
+        metric="divergent_branches",
+        evidence="counted",
+    ),
+]
