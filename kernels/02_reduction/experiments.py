@@ -137,7 +137,9 @@ def coarsened_sum(coarse: int) -> Kernel:
 BLOCK, VECTORS, BLOCKS_A_SM = 512, 4, 4
 
 
-def one_pass(source: str, operation: str, title: Text, *, name: str = "", **macros: int) -> Kernel:
+def one_pass(
+    source: str, operation: str, title: Text, macros: Mapping[str, int] | None = None
+) -> Kernel:
     """A kernel whose blocks stride over the inputs of "sum", "max" or "dot"."""
     inputs = ("a", "b") if operation == "dot" else ("x", "x")
     return Kernel(
@@ -385,7 +387,7 @@ INTEGERS = replace(
 # Positive numbers, so that the partial sums grow: where orders of addition differ the most.
 ERRORS = replace(
     problem(
-        "sum_error", Text("[0, 1) 的 2²⁰ 个数求和的误差", "Error of a sum of 2²⁰ numbers in [0, 1)"),
+        "sum_error", Text("2²⁰ 个数求和的误差", "Error of a sum, 2²⁰ numbers"),
         2**20, "sum",
         (
             serial("serial_reduce_sum", Text("串行", "serial"), 0),
