@@ -12,6 +12,10 @@ move the upper end. Two runs differ
 In either case the slow end (the ninth decile) must have moved, too: a kernel that merely took the
 faster of its speeds more often is not another kernel.
 
+They are the same only where a change worth knowing (`Rule.change`) cannot hide between them: what
+their medians are apart, and how far equal runs of such series may lie apart, are together no more
+than that. How far that is, a series says itself: from its smallest sample to its ninth decile.
+
 Both in time and in clock cycles (time × the SM clock recorded with the series): a card that clocked
 lower is slower in time only, and that is not the kernel's doing. Whatever the evidence does not
 carry is ambiguous; nothing is forced into a verdict.
@@ -30,7 +34,7 @@ from typing import Literal
 
 from .errors import KernelbookError
 from .records import DeviceInfo, Record, Result, Timing
-from .sampling import median, quantile, statistics
+from .sampling import median, quantile
 
 Verdict = Literal["same", "faster", "slower", "ambiguous", "broken", "unpaired", "refused"]
 
@@ -57,16 +61,16 @@ class Rule:
     (tests/golden/aa_pairs.json). With 1.25 % some of them were called different, from 2 % on some
     that were 3 % slower were missed. ``rank_z``: how many standard deviations the ranks lie above
     those of equal series; 3 is one in 700. ``slow_end``: by how much the ninth decile must have
-    moved. ``same_center``: medians this close are not told apart. ``same_spread``: with more noise
-    than this (interquartile range over median) nothing is called the same. ``least_samples``: fewer
+    moved. ``change``: what must never be called the same. ``least_reach``: no series is taken to be
+    steadier between runs than this, however steady its own samples are. ``least_samples``: fewer
     say too little of the low end.
     """
 
     gap: float = 0.0175
     rank_z: float = 3.0
     slow_end: float = 0.01
-    same_center: float = 0.01
-    same_spread: float = 0.015
+    change: float = 0.03
+    least_reach: float = 0.005
     least_samples: int = 20
 
 
@@ -75,18 +79,28 @@ RULE = Rule()
 
 @dataclass(frozen=True)
 class Interval:
-    """A series: smallest sample, median, third quartile; interquartile range over median."""
+    """A series: smallest sample, median, third quartile, ninth decile."""
 
     low: float
     center: float
     high: float
-    spread: float
+    slow_end: float
+
+    @property
+    def reach(self) -> float:
+        """How far the median of another run may lie from this one's, as a share of it.
+
+        No law, but what was found: where two equal runs differed by more than half a percent,
+        they never differed by more than the wider of the two series does from its smallest sample
+        to its ninth decile. A kernel with several speeds shows them within a run, too.
+        """
+        return (self.slow_end - self.low) / self.center
 
 
 def interval(samples: Sequence[float]) -> Interval:
     """The interval of at least one sample."""
-    found = statistics(samples)
-    return Interval(found.minimum, found.median, found.q3, (found.q3 - found.q1) / found.median)
+    ordered = sorted(samples)
+    return Interval(ordered[0], *(quantile(ordered, share) for share in (0.5, 0.75, 0.9)))
 
 
 def relation(before: Sequence[float], after: Sequence[float], rule: Rule = RULE) -> Verdict:
@@ -95,21 +109,24 @@ def relation(before: Sequence[float], after: Sequence[float], rule: Rule = RULE)
         return "slower"
     if _above(after, before, rule):
         return "faster"
+    return "same" if _room(before, after, rule) >= 0 else "ambiguous"
+
+
+def _room(before: Sequence[float], after: Sequence[float], rule: Rule) -> float:
+    """What is left of ``rule.change`` once noise has had its share; negative where it could hide."""
     old, new = interval(before), interval(after)
     apart = abs(new.center - old.center) / min(new.center, old.center)
-    quiet = max(old.spread, new.spread) <= rule.same_spread
-    return "same" if quiet and apart <= rule.same_center else "ambiguous"
+    return rule.change - apart - max(old.reach, new.reach, rule.least_reach)
 
 
 def _above(low: Sequence[float], high: Sequence[float], rule: Rule) -> bool:
     """Whether ``high`` is clearly above ``low`` made longer by the gap."""
-    slow_ends = (quantile(sorted(samples), 0.9) for samples in (high, low))
-    if next(slow_ends) <= next(slow_ends) * (1 + rule.slow_end):
+    below, above = interval(low), interval(high)
+    if above.slow_end <= below.slow_end * (1 + rule.slow_end):
         return False
-    raised = [sample * (1 + rule.gap) for sample in low]
-    if interval(high).low > interval(raised).high:
+    if above.low > below.high * (1 + rule.gap):
         return True
-    return rank_z(raised, high) >= rule.rank_z
+    return rank_z([sample * (1 + rule.gap) for sample in low], high) >= rule.rank_z
 
 
 def rank_z(first: Sequence[float], second: Sequence[float]) -> float:
@@ -170,9 +187,9 @@ def judge(before: Timing, after: Timing, rule: Rule = RULE) -> Judgement:
 
 def _words(verdict: Verdict, rule: Rule) -> str:
     if verdict == "same":
-        return f"medians within {rule.same_center:.0%}"
+        return f"a change of {rule.change:.0%} would show"
     if verdict == "ambiguous":
-        return "neither apart nor alike enough"
+        return f"not apart, but {rule.change:.0%} could hide in their noise"
     return f"apart by more than {rule.gap:.2%}"
 
 

@@ -108,10 +108,10 @@ def compare_rows() -> Rows:
         (Text("间隔", "gap"), f"{RULE.gap:.2%}"),
         (Text("秩检验：标准差个数", "rank test: standard deviations"), f"{RULE.rank_z:g}"),
         (Text("第九十分位至少移动", "ninth decile moves at least"), f"{RULE.slow_end:.0%}"),
-        (Text("相同：中位数之差不超过", "same: medians within"), f"{RULE.same_center:.0%}"),
+        (Text("相同：藏不住的变化", "same: a change that cannot hide"), f"{RULE.change:.0%}"),
         (
-            Text("相同：四分位距与中位数之比不超过", "same: interquartile range over median up to"),
-            f"{RULE.same_spread:.1%}",
+            Text("相同：两次运行之间至少可能相差", "same: equal runs may differ by at least"),
+            f"{RULE.least_reach:.1%}",
         ),
         (Text("至少样本数", "samples at least"), f"{RULE.least_samples}"),
     )
