@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -9,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -225,3 +227,76 @@ def test_an_interrupt_leaves_only_whole_files(tmp_path: Path) -> None:
         assert not list(results.rglob("*.part"))
         for path in results.rglob("data/**/*.json"):
             load(path)
+
+
+# ---- what a terminal, a disk and a script get ----------------------------------------------
+
+
+def run_command(*arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(ROOT / "scripts" / "run_all.py"), *arguments],
+        stderr=subprocess.PIPE, text=True, **options,
+    )  # fmt: skip
+
+
+def test_output_that_finds_no_room_is_one_sentence() -> None:
+    for arguments in (["--list"], ["--compare", "data", "data", "--json", "-"]):
+        with open("/dev/full", "w") as full:
+            done = run_command(*arguments, stdout=full)
+        assert done.returncode == 2
+        assert done.stderr == "run_all: the output cannot be written: No space left on device\n"
+
+
+def test_a_terminal_that_lacks_characters_gets_the_others() -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = run_command("--list", stdout=subprocess.PIPE, env=environment)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "vector_add_64m" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--reproduce", ""], ["--annotate", " "], ["--results", ""], ["--compare", "data", ""],
+        ["--selftest", "--json", ""],
+    ],
+)  # fmt: skip
+def test_an_empty_name_is_refused_and_means_nothing_else(
+    project: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments, root=project) == 2
+    assert capsys.readouterr().err.endswith("is given an empty name\n")
+    assert list((project / "results").iterdir()) == []
+
+
+def test_a_home_that_is_nobodys_and_a_name_too_long_are_one_sentence(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("~no_such_user/x", "x" * 300):
+        assert main(["--compare", name, name], root=project) == 2
+        assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+def test_json_on_standard_output_is_json_and_nothing_else(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--selftest", "--no-gpu", "--json", "-"], root=project) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["passed"] is True
+    assert "on synthetic series" in captured.err
+
+
+def test_an_interrupt_within_a_finaliser_is_not_lost(
+    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Finalised:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGINT)
+
+    def interrupted(*_: Any) -> None:
+        Finalised()
+        time.sleep(60)
+
+    monkeypatch.setattr("kernelbook.runner.cli.list_everything", interrupted)
+    assert main(["--list"], root=project) == 130
+    assert capsys.readouterr().err.startswith("run_all: interrupted")

@@ -394,3 +394,21 @@ def test_json_that_cannot_be_written_is_one_sentence(
 ) -> None:
     assert main(["--compare", *map(str, folders), "--json", "/proc/no/such.json"]) == 2
     assert "such.json: cannot be written" in capsys.readouterr().err
+
+
+def test_what_a_stranger_wrote_does_not_steer_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nasty = "\x1b[2J\nall is well\u202e"
+    before, after = tmp_path / "a", tmp_path / "b"
+    records.save(before, record(row(steady(100.0), name=f"v{nasty}"), row(steady(1.0), name="w")))
+    card = replace(CARD, driver=nasty)
+    failed = row(status="failed", reason=nasty, name="w")
+    second = record(row(steady(100.0), name=f"v{nasty}"), failed, device=card)
+    records.save(after, second)
+    assert main(["--compare", str(before), str(after)]) == 1
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert not any(line.startswith("all is well") for line in shown.splitlines())
+    assert r"card-9000: driver was 580.1, then \x1b[2J\nall is well\u202e" in shown

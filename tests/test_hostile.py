@@ -5,6 +5,7 @@ What a search of this kind found stays below as an example.
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,8 @@ from kernelbook.quantities import Quantity
 from kernelbook.records import Record, load, load_all, path_of
 from kernelbook.report.book import Book
 from kernelbook.report.render import contents
+from kernelbook.report.summary import COLUMNS
+from kernelbook.runner.compare_stage import as_json
 from kernelbook.site import excerpt, expressions, tokens
 from kernelbook.site.expressions import Resolved
 from kernelbook.site.numbers import shown
@@ -118,6 +121,9 @@ def timings(**fields: Any) -> list[Change]:
 @example([(("results", 0, "variant"), NASTY[0])])
 @example([(("results", 0, "reason"), NASTY[0]), (("results", 0, "status"), "failed")])
 @example([(("shape",), {"\ud800": 1})])
+@example([(("shape",), {"\n# head": None})])
+@example(timings(sm_clock_mhz=1e308))
+@example(timings(samples_us=[1e308] * 3))
 @example([(("device", "cc"), [9, 9]), (("device", "name"), NASTY[0])])
 def test_a_changed_record_is_refused_or_shown_as_text(
     project: Path, changes: Sequence[Change]
@@ -136,8 +142,11 @@ def test_a_changed_record_is_refused_or_shown_as_text(
     assert path.resolve().is_relative_to(results.resolve())
     pages = contents(Book.load(results, catalog.load(project), sheets()), charts=False)
     assert not any("<script" in text for name, text in pages.items() if name.endswith(".md"))
+    for row in csv.reader(pages["summary.csv"].splitlines()):
+        assert len(row) == len(COLUMNS)  # no line end got into a cell
+        assert not any(cell[:1] in ("=", "@", "\t") for cell in row)
     try:
-        compare([RECORD], [record])
+        as_json(compare([RECORD], [record]), ("a", "b"))
     except CompareError:
         return
 

@@ -1,8 +1,10 @@
 """Records round-trip, and what is no record is refused by name."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,8 +27,8 @@ DEVICE = DeviceInfo(
     False, "580.1", "13.0", "14.2",
 )  # fmt: skip
 TIMING = Timing(
-    "cold", "event", "write+read", 1, (10.0, 11.5, 12.25), 11.5, 10.0, 12.25, 10.0, 10.0, 12.25, 0,
-    "interval", sm_clock_mhz=1980.0,
+    "cold", "event", "write+read", 1, (10.0, 11.5, 12.25), 11.5, 10.75, 11.875, 10.0, 10.0, 12.25,
+    0, "interval", sm_clock_mhz=1980.0,
 )  # fmt: skip
 RECORD = Record(
     SCHEMA, "measured", "01_tiny", "scale_1k", {"n": 1024}, "float32", 1,
@@ -99,6 +101,72 @@ def test_a_time_that_is_not_positive_is_refused() -> None:
             RECORD,
             results=(replace(RECORD.results[0], timings=(replace(TIMING, median_us=-1.0),)),),
         )
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ({"median_us": 11.6}, "statistics that its samples do not have"),
+        ({"q1_us": 10.0}, "statistics that its samples do not have"),
+        ({"q3_us": 12.25}, "statistics that its samples do not have"),
+        ({"min_us": 9.99}, "statistics that its samples do not have"),
+        ({"ci_low_us": 9.0}, "statistics that its samples do not have"),
+        ({"ci_high_us": 13.0}, "statistics that its samples do not have"),
+        ({"outliers": 4}, "statistics that its samples do not have"),
+        ({"outliers": -1}, "statistics that its samples do not have"),
+        ({"samples_us": (10.0, 11.5, 1e13)}, "a time that no kernel takes"),
+        ({"floor_us": -1.0}, "a time that no kernel takes"),
+        ({"samples_us": ()}, "has 0 samples, a series has 1 to 5000"),
+        ({"samples_us": (1.0,) * 5001}, "has 5001 samples, a series has 1 to 5000"),
+        ({"sm_clock_mhz": 0.0}, "a clock that cannot be"),
+        ({"sm_clock_mhz": 1e308}, "a clock that cannot be"),
+        ({"launches_per_sample": 0}, "a count of launches"),
+    ],
+)
+def test_a_series_that_no_run_can_have_given_is_refused(change: dict[str, Any], what: str) -> None:
+    with pytest.raises(RecordError, match=what):
+        replace(RECORD, results=(replace(RECORD.results[0], timings=(replace(TIMING, **change),)),))
+
+
+def test_statistics_may_be_rounded_to_a_tenth_of_a_nanosecond() -> None:
+    rounded = replace(TIMING, median_us=11.5001, q1_us=10.7499)
+    replace(RECORD, results=(replace(RECORD.results[0], timings=(rounded,)),))
+
+
+@pytest.mark.parametrize("linked", ["scale_1k.json", "."])
+def test_a_link_among_records_is_named_and_not_followed(tmp_path: Path, linked: str) -> None:
+    elsewhere = save(tmp_path / "elsewhere", RECORD)
+    folder = tmp_path / "results/data/measured/card-9000"
+    folder.parent.mkdir(parents=True)
+    if linked == ".":
+        folder.symlink_to(elsewhere.parent)
+    else:
+        folder.mkdir()
+        (folder / linked).symlink_to(elsewhere)
+    with pytest.raises(RecordError, match=r"card-9000.*: is a link, records are files in folders"):
+        load_all(tmp_path / "results")
+
+
+def test_neither_a_pipe_nor_a_link_is_written_to(tmp_path: Path) -> None:
+    pipe, link, target = (tmp_path / name for name in ("pipe", "link", "target"))
+    os.mkfifo(pipe)
+    link.symlink_to(target)
+    target.write_text("mine")
+    for path in (pipe, link):
+        with pytest.raises(RecordError, match="is not a file, and is not written to"):
+            codec.write_atomically(path, "theirs")
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    assert target.read_text() == "mine"
+
+
+def test_what_is_wrong_with_a_record_is_one_line_whatever_it_holds() -> None:
+    text = change(shape={"\n# all is well\x1b[2J\u202e": None})
+    with pytest.raises(RecordError) as caught:
+        codec.from_text(Record, text, Path("x.json"))
+    assert str(caught.value) == (
+        r"x.json: shape.\n# all is well\x1b[2J\u202e should be int, not None"
+    )
 
 
 def test_a_slug_cannot_climb_out_of_the_results_folder() -> None:

@@ -70,9 +70,12 @@ def from_text(cls: type[T], text: str, path: Path) -> T:
 def write_atomically(path: Path, text: str) -> bool:
     """Write a file whole or not at all; returns whether its content changed.
 
-    Raises RecordError where the folder cannot be written.
+    Raises RecordError where the folder cannot be written, and where something stands in the file's
+    place that is no file: a device or a pipe would be replaced, a link may lead anywhere.
     """
     try:
+        if path.is_symlink() or (path.exists() and not (path.is_file() or path.is_dir())):
+            raise RecordError("is not a file, and is not written to", file=path)
         if path.is_file() and path.read_text(encoding="utf-8") == text:
             return False
         path.parent.mkdir(parents=True, exist_ok=True)

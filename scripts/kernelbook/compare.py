@@ -113,7 +113,7 @@ def relation(before: Sequence[float], after: Sequence[float], rule: Rule = RULE)
 
 
 def _room(before: Sequence[float], after: Sequence[float], rule: Rule) -> float:
-    """What is left of ``rule.change`` once noise has had its share; negative where it could hide."""
+    """What is left of ``rule.change`` once noise has its share; negative where it could hide."""
     old, new = interval(before), interval(after)
     apart = abs(new.center - old.center) / min(new.center, old.center)
     return rule.change - apart - max(old.reach, new.reach, rule.least_reach)

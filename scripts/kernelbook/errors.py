@@ -17,7 +17,23 @@ A bug in kernelbook itself is none of these and stays a traceback.
 
 from __future__ import annotations
 
+import unicodedata
 from pathlib import Path
+
+# Control characters, marks that turn writing around, halves of characters, line and page ends.
+_UNSHOWN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def printable(text: str, keep: str = "") -> str:
+    """Text from anywhere, fit for a terminal: what would steer it is spelled out instead.
+
+    Characters of ``keep`` stay what they are; without it the result is one line.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c in keep or unicodedata.category(c) not in _UNSHOWN else repr(c)[1:-1] for c in text
+    )
 
 
 class KernelbookError(Exception):
@@ -28,7 +44,11 @@ class KernelbookError(Exception):
     what : the sentence, without the place.
     file, line : the place; rendered in front as ``file:line:``.
     hint : what to do, rendered after the sentence.
+
+    All three may quote what strangers wrote: see `printable`.
     """
+
+    _KEPT = "\n"  # several of one kind may be said at once, a line each
 
     def __init__(
         self,
@@ -38,10 +58,10 @@ class KernelbookError(Exception):
         line: int | None = None,
         hint: str = "",
     ) -> None:
-        self.what = what
-        self.file = None if file is None else str(file)
+        self.what = printable(what, keep=self._KEPT)
+        self.file = None if file is None else printable(str(file))
         self.line = line
-        self.hint = hint
+        self.hint = printable(hint)
         super().__init__(str(self))
 
     def __str__(self) -> str:
@@ -83,6 +103,8 @@ class NotBuilt(DeviceError):
 
 class RecordError(KernelbookError):
     """A broken or foreign file under results/data or results/local."""
+
+    _KEPT = ""
 
 
 class VerifyError(KernelbookError):

@@ -19,8 +19,13 @@ from typing import Literal
 
 from . import codec
 from .errors import RecordError
+from .sampling import quantile
 
 SCHEMA = 1
+MAX_SAMPLES = 5000  # of a series: many more than the method takes, few enough to sort
+MAX_TIME_US = 1e12  # eleven days
+MAX_CLOCK_MHZ = 1e6
+ROUNDING_US, ROUNDING = 2e-4, 1e-6  # what is stored is rounded: to 0.1 ns, and as a share
 METHOD_VERSION = 1  # raise only when a measured number's meaning changes
 Evidence = Literal["compiled", "counted", "measured", "cited"]
 Status = Literal["ok", "failed", "skipped", "not built"]
@@ -210,14 +215,31 @@ def _check_result(result: Result) -> None:
     states = [timing.cache for timing in result.timings]
     if len(set(states)) != len(states):
         raise RecordError(f"{result.variant} has two series of one state of the caches")
-    for t in result.timings:
-        times = (t.median_us, t.q1_us, t.q3_us, t.min_us, t.ci_low_us, t.ci_high_us, *t.samples_us)
-        if min(times) <= 0:
-            raise RecordError(f"{result.variant} has a time that is not positive")
-        if not t.samples_us or not t.min_us <= t.q1_us <= t.median_us <= t.q3_us:
-            raise RecordError(f"{result.variant} has statistics that no samples can have")
-        if t.launches_per_sample < 1 or (t.sm_clock_mhz or 1) <= 0:
-            raise RecordError(f"{result.variant} has a count of launches or a clock below 1")
+    for timing in result.timings:
+        _check_timing(result.variant, timing)
+
+
+def _check_timing(variant: str, t: Timing) -> None:
+    """As `_check_result`, for one series."""
+    if not 1 <= len(t.samples_us) <= MAX_SAMPLES:
+        raise RecordError(
+            f"{variant} has {len(t.samples_us)} samples, a series has 1 to {MAX_SAMPLES}"
+        )
+    ordered = sorted(t.samples_us)
+    stated = (t.median_us, t.q1_us, t.q3_us, t.min_us, t.ci_low_us, t.ci_high_us)
+    if min(*stated, ordered[0]) <= 0:
+        raise RecordError(f"{variant} has a time that is not positive")
+    if max(*stated, ordered[-1], t.floor_us) > MAX_TIME_US or t.floor_us < 0:
+        raise RecordError(f"{variant} has a time that no kernel takes")
+    found = [quantile(ordered, share) for share in (0.5, 0.25, 0.75, 0.0)]
+    slack = ROUNDING_US + ROUNDING * ordered[-1]
+    right = all(abs(a - b) <= slack for a, b in zip(stated, found, strict=False))
+    inside = ordered[0] - slack <= t.ci_low_us <= t.ci_high_us <= ordered[-1] + slack
+    if not (right and inside and 0 <= t.outliers <= len(ordered)):
+        raise RecordError(f"{variant} has statistics that its samples do not have")
+    clock = 1.0 if t.sm_clock_mhz is None else t.sm_clock_mhz
+    if t.launches_per_sample < 1 or not 0 < clock <= MAX_CLOCK_MHZ:
+        raise RecordError(f"{variant} has a count of launches or a clock that cannot be")
 
 
 @dataclass(frozen=True)
@@ -261,7 +283,11 @@ def load_all(results: Path, read: Callable[[Path], Record] = load) -> tuple[Stor
 
 def _walk(results: Path, read: Callable[[Path], Record]) -> Iterator[Stored]:
     for local, folder in ((False, results / "data"), (True, results / "local")):
-        for path in sorted(folder.rglob("*.json")):
+        for path in sorted(folder.rglob("*")):
+            if path.is_symlink():  # it may lead anywhere, or change between two looks
+                raise RecordError("is a link, records are files in folders", file=path)
+            if path.suffix != ".json":
+                continue
             if not local and path.relative_to(folder).parts[0] not in (
                 "compiled", "counted", "measured", "cited",
             ):  # fmt: skip

@@ -7,12 +7,14 @@ import io
 from collections.abc import Iterable
 
 from .book import Book
+from .harmless import one_line
 from .rows import Row
 
 COLUMNS = (
     "chapter", "experiment", "variant", "shape", "dtype", "cache", "device", "evidence", "metric",
     "value", "unit", "q1", "q3", "samples", "stale",
 )  # fmt: skip
+MAX_LENGTH = 200
 DIGITS = 12  # more than any clock has, fewer than show binary dust such as 0.30000000000000004
 
 
@@ -40,8 +42,8 @@ def _ordered(book: Book) -> Iterable[Row]:
 
 def _fields(row: Row) -> list[str]:
     return [
-        row.chapter, row.experiment, _text(row.variant), row.shape, _text(row.dtype), row.cache,
-        row.device, row.evidence, _text(row.metric), _number(row.value), _text(row.unit),
+        row.chapter, row.experiment, _text(row.variant), _text(row.shape), _text(row.dtype),
+        row.cache, row.device, row.evidence, _text(row.metric), _number(row.value), _text(row.unit),
         _number(row.q1), _number(row.q3), str(row.samples) if row.samples else "",
         "true" if row.stale else "false",
     ]  # fmt: skip
@@ -57,5 +59,5 @@ def _number(value: float | None) -> str:
 
 def _text(text: str) -> str:
     """A stranger's string as one line that no spreadsheet takes for a formula."""
-    line = " ".join(text.split())
-    return f"'{line}" if line[:1] in ("=", "+", "-", "@") else line
+    line = one_line(text, MAX_LENGTH)
+    return f"'{line}" if line[:1] in ("=", "+", "-", "@", "|", "%") else line

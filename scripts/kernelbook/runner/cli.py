@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import signal
 import sys
@@ -50,6 +51,10 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         return 1
+    except OSError as error:  # the system refuses a file or folder; which, it says itself
+        place = f"{error.filename}: " if error.filename else ""
+        display.problem(f"run_all: {place}{error.strerror or error}")
+        return 2
 
 
 @contextlib.contextmanager
@@ -58,10 +63,25 @@ def _interruptible() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread may handle signals
         return
+    hook = sys.unraisablehook
+    later: list[threading.Timer] = []
     old = {number: signal.signal(number, _terminate) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def again(unraisable: sys.UnraisableHookArgs) -> None:
+        """An interrupt that comes within a finaliser would only be printed, and lost."""
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):
+            later.append(threading.Timer(0.01, _thread.interrupt_main))
+            later[-1].start()
+        else:
+            hook(unraisable)
+
+    sys.unraisablehook = again
     try:
         yield
     finally:
+        sys.unraisablehook = hook
+        for timer in later:
+            timer.cancel()
         for number, handler in old.items():
             signal.signal(number, handler)
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from .. import codec
 from ..compare import RULE, Comparison, Row, compare
-from ..errors import UsageError
+from ..errors import UsageError, printable
 from ..records import Record, Stored, load_all
-from .options import Options
+from .options import Options, path_of
 from .progress import Display
 
 JSON_SCHEMA = 1
@@ -30,9 +30,9 @@ def compare_folders(display: Display, options: Options) -> int:
     if options.json:
         text = as_json(found, options.compare)
         if options.json == "-":
-            print(text, end="")
+            display.raw(text)
         else:
-            codec.write_atomically(Path(options.json).expanduser().absolute(), text)
+            codec.write_atomically(path_of(options.json), text)
     if options.json != "-":
         show(display, found)
     return found.exit_code
@@ -44,12 +44,11 @@ def measured(name: str, results: Path) -> tuple[Record, ...]:
     ``name`` is a results folder, or its ``data`` or ``local`` part; these two words alone mean the
     parts of ``results``. A whole folder gives its published record where it has both.
     """
-    folder = Path(name).expanduser()
+    folder = path_of(name)
     if not folder.is_dir() and name in _PARTS:
         folder = results / name
     if not folder.is_dir():
         raise UsageError(f"there is no results folder {name!r}")
-    folder = folder.absolute()
     part = folder.name if folder.name in _PARTS else ""
     stored = load_all(folder.parent if part else folder)
     kept = [s for s in stored if s.record.evidence == "measured" and part in ("", _part(s))]
@@ -97,7 +96,7 @@ def show(display: Display, found: Comparison) -> None:
         "Comparison (the second against the first)", header, [_cells(r) for r in found.rows]
     )
     for note in found.notes:
-        display.say(note)
+        display.say(printable(note))
     verdicts = sorted({row.verdict for row in found.rows})
     display.say(", ".join(f"{found.count(v)} {v}" for v in verdicts))
 

@@ -73,21 +73,21 @@ def parse(root: Path, arguments: Sequence[str] | None) -> Options:
     add("--render", action="store_true", help="only render results/ from the records in the tree")
     add("--check", action="store_true",
         help="name what is stale or missing and exit 1 if anything is; run nothing")  # fmt: skip
-    add("--results", type=Path, default=root / "results", metavar="DIR",
+    add("--results", default=str(root / "results"), metavar="DIR",
         help="folder of records and results (default: results/)")  # fmt: skip
     add("--remeasure", action="store_true", help="take current records again, too")
     add("--publish", action="store_true",
         help="write measurements to results/data/ (ours) instead of results/local/")  # fmt: skip
     add("--count", action="store_true", help="with a GPU: also execute and count on the emulator")
     add("--profile", action="store_true", help="with a GPU: also read ncu's counters")
-    add("--annotate", default="", metavar="KERNEL",
+    add("--annotate", default=None, metavar="KERNEL",
         help="print a kernel's source with its counts by line, run nothing else")  # fmt: skip
     add("--compare", nargs=2, default=[], metavar=("A", "B"),
         help="hold the measurements of results folder B against those of A; `data` and `local` "
         "name the published ones and yours; exit 1 if something is slower")  # fmt: skip
     add(
         "--reproduce",
-        default="",
+        default=None,
         metavar="ROW",
         help="measure EXPERIMENT or EXPERIMENT/VARIANT here and print it beside what is published",
     )
@@ -104,11 +104,12 @@ def parse(root: Path, arguments: Sequence[str] | None) -> Options:
     )
     add(
         "--json",
-        default="",
+        default=None,
         metavar="FILE",
         help="with --compare, --reproduce or --selftest: write the outcome as JSON (- to print it)",
     )
     a = parser.parse_args(arguments)
+    _refuse_empty(a)
     modes = [n for n in MODES if getattr(a, n)]
     if len(modes) > 1:
         raise UsageError(f"--{modes[0]} and --{modes[1]} exclude each other")
@@ -120,7 +121,7 @@ def parse(root: Path, arguments: Sequence[str] | None) -> Options:
         raise UsageError("--quick takes too few samples to publish")
     return Options(
         root=root,
-        results=a.results.expanduser().absolute(),
+        results=path_of(a.results),
         only=tuple(a.only),
         list_only=a.list,
         render_only=a.render,
@@ -133,10 +134,31 @@ def parse(root: Path, arguments: Sequence[str] | None) -> Options:
         publish=a.publish,
         count=a.count,
         profile=a.profile,
-        annotate=a.annotate,
+        annotate=a.annotate or "",
         compare=tuple(a.compare),
         selftest=a.selftest,
         tune=a.tune,
-        reproduce=a.reproduce,
-        json=a.json,
+        reproduce=a.reproduce or "",
+        json=a.json or "",
     )
+
+
+def path_of(name: str) -> Path:
+    """The absolute path of what a user typed; ``~`` is a home folder.
+
+    Raises UsageError where nobody has such a home.
+    """
+    try:
+        return Path(name).expanduser().absolute()
+    except RuntimeError:
+        raise UsageError(f"there is no home folder for {name!r}") from None
+
+
+def _refuse_empty(a: argparse.Namespace) -> None:
+    """A name that is there and empty is a mistake (an unset variable of a script), and never means
+    "all", "here" or "nothing"."""
+    for name in ("annotate", "reproduce", "json", "results"):
+        if getattr(a, name) is not None and not getattr(a, name).strip():
+            raise UsageError(f"--{name} is given an empty name")
+    if a.compare and not all(folder.strip() for folder in a.compare):
+        raise UsageError("--compare is given an empty name")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +13,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+
+from ..errors import UsageError, printable
 
 
 class Stage(Protocol):
@@ -22,18 +26,38 @@ class Stage(Protocol):
 
 
 class Display:
-    """Writes to one console; knows whether a person is watching."""
+    """Writes to one console; knows whether a person is watching.
+
+    What it is given may quote strangers: nothing in it steers the terminal (`errors.printable`).
+    Raises UsageError where its output cannot be written, BrokenPipeError where nobody reads it.
+    """
 
     def __init__(self, console: Console | None = None) -> None:
-        plain = not sys.stdout.isatty()
+        for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a character shows a "?"
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="replace")
+        plain = sys.stdout is None or not sys.stdout.isatty()
         # Without a terminal rich would wrap at 80 columns and cut table cells.
         self._console = console or Console(width=160 if plain else None, highlight=False)
 
+    def aside(self) -> Display:
+        """One that writes to standard error, where standard output is for JSON."""
+        return Display(Console(stderr=True, highlight=False))
+
     def say(self, text: str) -> None:
-        self._console.print(escape(text), soft_wrap=True)
+        with _written():
+            self._console.print(escape(printable(text, keep="\n\t")), soft_wrap=True)
+
+    def raw(self, text: str) -> None:
+        """Write to standard output what is not for people."""
+        with _written():
+            print(text, end="", flush=True)
 
     def problem(self, text: str) -> None:
-        Console(stderr=True, highlight=False).print(escape(text), style="red", soft_wrap=True)
+        with contextlib.suppress(OSError):  # there is no other place to say so
+            Console(stderr=True, highlight=False).print(
+                escape(printable(text, keep="\n")), style="red", soft_wrap=True
+            )
 
     @contextmanager
     def stage(self, name: str, total: int) -> Iterator[Stage]:
@@ -53,8 +77,21 @@ class Display:
         for i, name in enumerate(header):
             table.add_column(name, justify="left" if i < 2 else "right", overflow="fold")
         for row in rows:
-            table.add_row(*(escape(cell) for cell in row))
-        self._console.print(table)
+            table.add_row(*(escape(printable(cell)) for cell in row))
+        with _written():
+            self._console.print(table)
+
+
+@contextlib.contextmanager
+def _written() -> Iterator[None]:
+    """What cannot be written is one sentence, and is not tried again when Python ends."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - what is left in its buffer is lost
+        raise UsageError(f"the output cannot be written: {error.strerror or error}") from error
 
 
 class _Live:
@@ -63,10 +100,10 @@ class _Live:
         self._task = task
 
     def step(self, text: str) -> None:
-        self._bar.update(self._task, advance=1, description=escape(text))  # type: ignore[arg-type]
+        self._bar.update(self._task, advance=1, description=escape(printable(text)))  # type: ignore[arg-type]
 
     def note(self, text: str) -> None:
-        self._bar.update(self._task, description=escape(text))  # type: ignore[arg-type]
+        self._bar.update(self._task, description=escape(printable(text)))  # type: ignore[arg-type]
 
 
 class _Plain:

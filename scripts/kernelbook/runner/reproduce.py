@@ -14,11 +14,11 @@ from pathlib import Path
 from .. import codec
 from ..catalog import Catalog, Selection
 from ..compare import CompareError, Comparison, compare
-from ..errors import DeviceError, UsageError
+from ..errors import DeviceError, UsageError, printable
 from ..gpu.backend import CUPY, backend_class
 from ..records import DeviceInfo, Record, Result, Timing, load_all
 from .measuring import MeasureSettings, measure
-from .options import Options
+from .options import Options, path_of
 from .progress import Display
 
 JSON_SCHEMA = 1
@@ -61,6 +61,7 @@ def reproduce(display: Display, options: Options, catalog: Catalog, backend: str
     if not wanted:
         names = ", ".join(r.variant for r in published.results if r.timings) or "none"
         raise UsageError(f"{options.reproduce!r} is no published row", hint=f"published: {names}")
+    progress = display.aside() if options.json == "-" else display
     settings = MeasureSettings(
         root=options.root,
         device_index=options.device,
@@ -68,12 +69,12 @@ def reproduce(display: Display, options: Options, catalog: Catalog, backend: str
         cache_dir=options.cache,
         backend=backend,
     )
-    here = measure(experiment, wanted, settings, lambda text: display.say(f"measure: {text}"))
+    here = measure(experiment, wanted, settings, lambda text: progress.say(f"measure: {text}"))
     rows = pairs(published, here, wanted)
     differing = environment(published, here, wanted)
     verdicts = _verdicts(published, here, wanted)
     if options.json:
-        _write_json(options, published, here, rows, differing, verdicts)
+        _write_json(display, options, published, here, rows, differing, verdicts)
     if options.json != "-":
         _show(display, published, here, rows, differing, verdicts)
     return 1 if any(row.here_us is None for row in rows) else 0
@@ -221,12 +222,13 @@ def _show(
     if different:
         display.table("What differs", ("what", "published", "here"), different)
     same = [n for n, (a, b) in differing.items() if a == b and a]
-    display.say("The same on both: " + (", ".join(same) or "nothing"))
+    display.say("The same on both: " + printable(", ".join(same) or "nothing"))
     if verdicts is None:
         display.say("The cards differ, so there is no verdict.")
 
 
 def _write_json(
+    display: Display,
     options: Options,
     published: Record,
     here: Record,
@@ -245,6 +247,6 @@ def _write_json(
     }
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
     if options.json == "-":
-        print(text, end="")
+        display.raw(text)
     else:
-        codec.write_atomically(Path(options.json).expanduser().absolute(), text)
+        codec.write_atomically(path_of(options.json), text)

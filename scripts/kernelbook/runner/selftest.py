@@ -10,12 +10,11 @@ import json
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from .. import codec
 from ..compare import relation
 from ..sampling import FULL, Series, WarmUp, median_interval, warm_up
-from .options import Options
+from .options import Options, path_of
 from .progress import Display
 from .synthetic import KINDS, Noise, series
 
@@ -34,10 +33,11 @@ class Check:
 
 def selftest(display: Display, options: Options, backend: str = "") -> int:
     """Run all checks, print them; returns 1 where one failed. ``backend`` as in MeasureSettings."""
+    said = display.aside() if options.json == "-" else display
     checks = list(policies())
-    display.say("Rules of sampling and comparing, on synthetic series:")
-    _show(display, checks)
-    device, found = _on_device(display, options, backend)
+    said.say("Rules of sampling and comparing, on synthetic series:")
+    _show(said, checks)
+    device, found = _on_device(said, options, backend)
     checks += found
     failed = [c.name for c in checks if not c.passed]
     if options.json:
@@ -49,9 +49,9 @@ def selftest(display: Display, options: Options, backend: str = "") -> int:
         }
         text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
         if options.json == "-":
-            print(text, end="")
+            display.raw(text)
         else:
-            codec.write_atomically(Path(options.json).expanduser().absolute(), text)
+            codec.write_atomically(path_of(options.json), text)
     if failed:
         display.problem(f"run_all: the self-test failed: {', '.join(failed)}")
         return 1
