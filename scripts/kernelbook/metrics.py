@@ -37,6 +37,11 @@ TIMED = _metrics(
     Metric("sm_clock", "MHz", Text("SM 时钟", "SM clock"), ",.0f"),
 )
 
+# Of the outputs, held to the fp64 reference at the record's own shape.
+VERIFIED = _metrics(
+    Metric("max_error", "", Text("最大绝对误差", "largest absolute error"), ".2g", -1),
+)
+
 COMPILED = _metrics(
     Metric("registers", "", Text("每线程寄存器", "registers a thread")),
     Metric("shared_bytes", "B", Text("每块共享内存", "shared memory a block")),
@@ -104,7 +109,7 @@ PROFILED = _metrics(
     _stall("no_instruction", "等指令", "no instruction yet"),
 )
 
-METRICS: Mapping[str, Metric] = {**TIMED, **COMPILED, **COUNTED, **PROFILED}
+METRICS: Mapping[str, Metric] = {**TIMED, **VERIFIED, **COMPILED, **COUNTED, **PROFILED}
 
 
 def metric(name: str) -> Metric:

@@ -209,6 +209,8 @@ def _rows_of(item: Stored, catalog: Catalog, sheets: Sheets) -> Iterator[Row]:
                     )
             if timing.sm_clock_mhz:
                 yield row("sm_clock", timing.sm_clock_mhz, timing=timing)
+        if errors := [v.max_error for v in result.verifications if v.shape == record.shape]:
+            yield row("max_error", max(errors))
         for name, value in result.counts.items():
             yield row(name, value)
         for name, value in result.counters.items():
