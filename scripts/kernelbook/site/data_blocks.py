@@ -192,11 +192,13 @@ class ChartBlock(BookBlock):
         return block[-1]
 
     def on_end(self, block: ET.Element) -> None:
-        if self.left_out:
+        if self.left_out or self.broken:
             return
         caption = "".join(block[-1].itertext()).strip()
         if not caption and not self.options["alt"]:
-            raise self.error("a chart needs a caption or alt: for those who cannot see it")
+            what = "a chart needs a caption or alt: for those who cannot see it"
+            self.page.note(self.error(what))
+            return
         if not caption:
             block.remove(block[-1])
         try:
@@ -247,23 +249,28 @@ class FigureIfBlock(BookBlock):
 
     def _holds(self) -> bool:
         parts = self.argument.split()
-        if not 2 <= len(parts) <= 3 or parts[0] not in EVIDENCE:
+        if not 2 <= len(parts) <= 4 or parts[0] not in EVIDENCE:
             raise PageError(
                 f"{self.argument!r} is no condition",
-                hint="write GRADE EXPERIMENT [VARIANT], grades: " + ", ".join(EVIDENCE),
+                hint="write GRADE EXPERIMENT [VARIANT [METRIC]], grades: " + ", ".join(EVIDENCE),
             )
         project = self.page.project
         experiment = project.book.catalog.experiment(parts[1])
-        if len(parts) == 3:
-            experiment.variant(parts[2])
-        rows = project.rows(parts[0], parts[1], parts[2] if len(parts) == 3 else "")
-        return any(parts[0] != "measured" or row.device == project.reference for row in rows)
+        variant, metric = (*parts[2:], "", "")[:2]
+        if variant:
+            experiment.variant(variant)
+        rows = project.rows(parts[0], parts[1], variant)
+        return any(
+            metric in ("", row.metric)
+            and (parts[0] != "measured" or row.device == project.reference)
+            for row in rows
+        )
 
     def on_create(self, parent: ET.Element) -> ET.Element:
         return ET.SubElement(parent, "div", {"class": "kb-if"})
 
     def on_end(self, block: ET.Element) -> None:
-        if self.holds:
+        if self.broken or self.holds:
             return
         block.clear()
         block.set("class", "kb-if kb-if--otherwise")
