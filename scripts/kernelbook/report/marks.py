@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..devices import Device
 from ..errors import KernelbookError
-from ..experiment import Chart, Experiment, Text, model
+from ..experiment import BYTES, Chart, Experiment, Text, model
 from ..metrics import metric
 from ..records import Stored
 from .book import Book
@@ -44,15 +44,17 @@ class Mark:
     experiment: str
     variant: str
     card: Card
-    value: float
-    low: float | None
-    high: float | None
-    text: str
-    stale: bool
+    value: float = 0.0
+    low: float | None = None
+    high: float | None = None
+    text: str = ""
+    stale: bool = False
     x: float = 0.0  # sweep: the size; roofline: FLOP/byte by the model
 
 
 def unit_of_chart(chart: Chart) -> str:
+    if chart.over:
+        return "×"
     return metric("throughput" if chart.kind == "roofline" else chart.metric).unit
 
 
@@ -119,8 +121,28 @@ def _mark(
     row = rows.get(chart.metric)
     if row is None:
         return None
-    x = float(item.record.shape.get(chart.x, 0)) if chart.kind == "sweep" else 0.0
+    x = _size(chart, experiment, item) if chart.kind == "sweep" else 0.0
+    if chart.over:
+        return _ratio(book, chart, item, row, Mark(experiment.name, variant, card, x=x))
     return _of(row, experiment.name, card, unit, x)
+
+
+def _size(chart: Chart, experiment: Experiment, item: Stored) -> float:
+    shape = item.record.shape
+    if chart.x != BYTES:
+        return float(shape.get(chart.x, 0))
+    return float(experiment.bytes_read(shape) + experiment.bytes_written(shape))
+
+
+def _ratio(book: Book, chart: Chart, item: Stored, row: Row, mark: Mark) -> Mark | None:
+    """The mark with the row as a multiple of the same one of ``chart.over``."""
+    asked = (chart.over, row.metric, row.cache)
+    for other in book.rows_of(item):
+        if (other.variant, other.metric, other.cache) == asked and other.value:
+            value = row.value / convert(other.value, other.unit, row.unit)
+            text, stale = f"{value:.3f}", row.stale or other.stale
+            return replace(mark, value=value, text=text, stale=stale)
+    return None
 
 
 def _of(row: Row, experiment: str, card: Card, unit: str, x: float, factor: float = 1.0) -> Mark:

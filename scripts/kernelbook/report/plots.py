@@ -1,20 +1,16 @@
-"""The three kinds of chart: bars, sweeps and rooflines."""
+"""The kinds of chart: bars and rooflines here, sweeps in `curves`."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, NullLocator
 
-from ..devices import SHEET
-from ..errors import ExperimentError
 from ..experiment import Chart, Text
 from ..metrics import metric
 from .book import Book
 from .canvas import (
-    COLOURS,
     DASHES,
     FOREGROUND,
     LEGEND_ROW,
@@ -29,15 +25,27 @@ from .canvas import (
     styled,
     text_width,
 )
-from .marks import Card, Mark, cards, unit_of_chart
-from .model import STALE
+from .chart_parts import (
+    ROOF,
+    TITLE,
+    cards_of,
+    colours_of,
+    grid,
+    label_of,
+    plane,
+    roof_of,
+    stale_words,
+    title_of,
+    value_axis,
+    variants_of,
+)
+from .curves import curves
+from .marks import Mark, unit_of_chart
 from .show import convert
 
-TITLE = 30.0  # px from the top to the base line of the legend's first row, less one row
 BAR = 16.0
 GAP = 12.0
 HEAD = 24.0
-ROOF = Text("理论上限", "theoretical limit")
 SPREAD = Text("须线：q1–q3", "whiskers: q1–q3")
 
 
@@ -48,15 +56,15 @@ def draw(book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> str:
             return bars(book, chart, marks, language)
         if chart.kind == "roofline":
             return roofline(book, chart, marks, language)
-        return sweep(book, chart, marks, language)
+        return curves(book, chart, marks, language)
 
 
 def bars(book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> str:
     """A bar for each variant and device, variants in the author's order."""
-    shown = _cards(marks)
-    colours = _colours(book)
+    shown = cards_of(marks)
+    colours = colours_of(book)
     keys = [Key(c.words.of(language), "hatched" if c.cited else "box", colours[c]) for c in shown]
-    roofs = {c: limit for c in shown if (limit := _roof(chart, c)) is not None}
+    roofs = {c: limit for c in shown if (limit := roof_of(chart, c)) is not None}
     if roofs:
         keys.append(Key(ROOF.of(language), "rule"))
     groups = _groups(book, chart, marks, language)
@@ -69,7 +77,7 @@ def bars(book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> str:
     axes = canvas.axes(left, top, 8, 46)
     axes.spines["left"].set_visible(False)
     every = [m.high or m.value for m in marks] + list(roofs.values())
-    room = max(text_width(_label(m, language), SMALL) for m in marks) + 12
+    room = max(text_width(label_of(m, language), SMALL) for m in marks) + 12
     span = WIDTH - left - 8
     axes.set_xlim(0, max(every) / (1 - room / span))
     axes.set_ylim(rows, 0)
@@ -87,8 +95,8 @@ def bars(book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> str:
             y += BAR
         y += GAP
     axes.yaxis.set_major_locator(NullLocator())
-    _value_axis(axes.xaxis, span)
-    _grid(axes, "x")
+    value_axis(axes.xaxis, span)
+    grid(axes, "x")
     _axis_title(canvas, left, chart, marks, language)
     return canvas.svg(f"chart-{chart.name}", chart.title.of(language))
 
@@ -105,80 +113,29 @@ def _bar(
         end = max(end, mark.high)
     if roof is not None:
         half = BAR / 2
-        room = (text_width(_label(mark, language), SMALL) + 12) / span * axes.get_xlim()[1]
+        room = (text_width(label_of(mark, language), SMALL) + 12) / span * axes.get_xlim()[1]
         if end <= roof < end + room:
             end = roof  # the number stands behind the limit, not across it
         axes.plot(
             [roof, roof], [y - half, y + half], color=FOREGROUND, lw=2.2, ls=(0, (2, 1)), zorder=3
         )
     axes.annotate(
-        _label(mark, language), (end, y), xytext=(6, 0), textcoords="offset points",
+        label_of(mark, language), (end, y), xytext=(6, 0), textcoords="offset points",
         va="center", ha="left", size=SMALL, color=FOREGROUND, zorder=5,
     )  # fmt: skip
 
 
-def sweep(book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> str:
-    """A line for each variant and device over a size."""
-    lines: dict[tuple[str, Card], list[Mark]] = {}
-    for mark in marks:
-        lines.setdefault((mark.variant, mark.card), []).append(mark)
-    shown, variants = _cards(marks), _variants(chart, marks)
-    colour = {v: COLOURS[i % len(COLOURS)] for i, v in enumerate(variants)}
-    shape = {v: MARKERS[i % len(MARKERS)] for i, v in enumerate(variants)}
-    dash = {c: DASHES[i % len(DASHES)] for i, c in enumerate(shown)}
-    keys = [Key(_title(book, chart, v, language), "line", colour[v], shape[v]) for v in variants]
-    keys += [Key(c.words.of(language), "line", dash=dash[c]) for c in shown]
-    roofs = {c: limit for c in shown if (limit := _roof(chart, c)) is not None}
-    canvas, axes, left = _plane(chart, keys, language)
-    for (variant, card), found in lines.items():
-        found = sorted(found, key=lambda m: m.x)
-        whiskers = [
-            [m.value - (m.low or m.value) for m in found],
-            [(m.high or m.value) - m.value for m in found],
-        ]
-        axes.errorbar(
-            [m.x for m in found], [m.value for m in found], yerr=whiskers, color=colour[variant],
-            marker=shape[variant], ls=dash[card], lw=1.8, markersize=6, capsize=3, zorder=3,
-            markerfacecolor="none" if card.cited else colour[variant],
-        )  # fmt: skip
-        for m in found:
-            if m.stale:
-                axes.annotate(
-                    _stale(language), (m.x, m.value), xytext=(0, 9), textcoords="offset points",
-                    ha="center", size=SMALL, color=FOREGROUND,
-                )  # fmt: skip
-    sizes = sorted({m.x for m in marks})
-    axes.set_xscale("log", base=2)
-    axes.set_xlim(sizes[0] / 1.15, sizes[-1] * 1.15)
-    axes.set_xticks(sizes, [f"{x:,.0f}" for x in sizes])
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.set_ylim(0, max([m.high or m.value for m in marks] + list(roofs.values())) * 1.12)
-    for card, limit in roofs.items():
-        name = f"{ROOF.of(language)}: " if language == "en" else f"{ROOF.of(language)}："
-        words = f"{name}{card.name}, {limit:,.4g} {unit_of_chart(chart)}"
-        axes.axhline(limit, color=FOREGROUND, lw=1.2, ls=(0, (2, 2)), zorder=1)
-        axes.annotate(
-            words, (sizes[0] / 1.15, limit), xytext=(6, 4), textcoords="offset points",
-            size=SMALL, color=FOREGROUND,
-        )  # fmt: skip
-    _value_axis(axes.yaxis, 500)
-    _grid(axes, "y")
-    x_title = chart.x_title.of(language) or chart.x
-    canvas.text(left + (WIDTH - left) / 2, canvas.height - 8, x_title, ha="center", size=SMALL + 1)
-    return canvas.svg(f"chart-{chart.name}", chart.title.of(language))
-
-
 def roofline(book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> str:
     """Throughput over FLOP per byte of compulsory traffic, under each card's two roofs."""
-    shown, variants = _cards(marks), _variants(chart, marks)
-    colours = _colours(book)
+    shown, variants = cards_of(marks), variants_of(chart, marks)
+    colours = colours_of(book)
     shape = {v: MARKERS[i % len(MARKERS)] for i, v in enumerate(variants)}
     keys = [
         Key(c.words.of(language), "line", colours[c], dash=DASHES[1] if c.cited else "-")
         for c in shown
     ]
-    keys += [Key(_title(book, chart, v, language), "marker", marker=shape[v]) for v in variants]
-    canvas, axes, left = _plane(chart, keys, language)
+    keys += [Key(title_of(book, chart, v, language), "marker", marker=shape[v]) for v in variants]
+    canvas, axes, left = plane(chart, keys, language)
     unit = unit_of_chart(chart)
     xs = [m.x for m in marks] + [c.sheet.ridge for c in shown if c.sheet]
     low, high = min(xs) / 3, max(xs) * 3
@@ -201,7 +158,7 @@ def roofline(book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> 
         )  # fmt: skip
         if mark.stale:
             axes.annotate(
-                _stale(language), (mark.x, mark.value), xytext=(8, 0),
+                stale_words(language), (mark.x, mark.value), xytext=(8, 0),
                 textcoords="offset points", va="center", size=SMALL, color=FOREGROUND,
             )  # fmt: skip
     axes.set_xscale("log")
@@ -211,46 +168,13 @@ def roofline(book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> 
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_minor_locator(NullLocator())
         axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
-    _grid(axes, "both")
+    grid(axes, "both")
     x_title = {
         "zh": "算术强度（FLOP/B，按必要流量）",
         "en": "arithmetic intensity (FLOP/B of compulsory traffic)",
     }[language]
     canvas.text(left + (WIDTH - left) / 2, canvas.height - 8, x_title, ha="center", size=SMALL + 1)
     return canvas.svg(f"chart-{chart.name}", chart.title.of(language))
-
-
-# ---- shared ------------------------------------------------------------------------------------
-
-
-def _plane(chart: Chart, keys: Sequence[Key], language: str) -> tuple[Canvas, Any, float]:
-    """A canvas with axes for sweeps and rooflines, and px from the left to the axes."""
-    top = TITLE + legend_rows(keys) * LEGEND_ROW + 30
-    canvas = Canvas(top + 290 + 50, chart.title.of(language))
-    canvas.legend(keys, TITLE + 14)
-    left = 56.0
-    axes = canvas.axes(left, top, 12, 50)
-    name = "throughput" if chart.kind == "roofline" else chart.metric
-    unit = unit_of_chart(chart)
-    words = metric(name).title.of(language) + (f" ({unit})" if unit else "")
-    if chart.kind == "roofline":
-        words += {"zh": "；折线：理论上限", "en": "; lines: theoretical limits"}[language]
-    canvas.text(0, top - 12, words, size=SMALL + 1)
-    return canvas, axes, left
-
-
-def _cards(marks: Sequence[Mark]) -> list[Card]:
-    """Devices in order: published, the reader's, cited."""
-    return sorted(dict.fromkeys(m.card for m in marks), key=lambda c: c.cited)
-
-
-def _colours(book: Book) -> dict[Card, str]:
-    return {card: COLOURS[i % len(COLOURS)] for i, card in enumerate(cards(book))}
-
-
-def _variants(chart: Chart, marks: Sequence[Mark]) -> list[str]:
-    seen = {m.variant for m in marks}
-    return [v for v in chart.variants if v in seen]
 
 
 def _groups(
@@ -268,42 +192,6 @@ def _groups(
                 label = book.variant_title(name, variant).of(language)
                 groups.append(("", label, found))
     return groups
-
-
-def _title(book: Book, chart: Chart, variant: str, language: str) -> str:
-    for name in chart.experiments:
-        if any(v.name == variant for v in book.catalog.experiment(name).variants):
-            return book.variant_title(name, variant).of(language)
-    return variant
-
-
-def _roof(chart: Chart, card: Card) -> float | None:
-    """The card's figure that bounds the metric, in the chart's unit."""
-    if not chart.roof or card.sheet is None:
-        return None
-    if chart.roof not in SHEET:
-        raise ExperimentError(f"chart {chart.name!r}: no figure {chart.roof!r} in a spec sheet")
-    base, attribute = SHEET[chart.roof]
-    value = convert(float(getattr(card.sheet, attribute)), base, unit_of_chart(chart))
-    return value if math.isfinite(value) and value > 0 else None
-
-
-def _label(mark: Mark, language: str) -> str:
-    return mark.text + (f" {_stale(language)}" if mark.stale else "")
-
-
-def _stale(language: str) -> str:
-    return f"⚠ {STALE.of(language)}"
-
-
-def _value_axis(axis: Any, span: float) -> None:
-    axis.set_major_locator(MaxNLocator(nbins=max(3, int(span / 80)), steps=[1, 2, 5, 10]))
-    axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}"))
-
-
-def _grid(axes: Any, which: str) -> None:
-    axes.grid(axis=which, color=FOREGROUND, alpha=0.15, lw=0.8, zorder=0)
-    axes.set_axisbelow(True)
 
 
 def _axis_title(

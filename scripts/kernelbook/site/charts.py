@@ -97,7 +97,7 @@ def _drawn(project: Project, chart: Chart, kept: list[Card], language: str, whol
 def _drawer() -> str:
     """All that decides how records are drawn, besides the records."""
     room = files("kernelbook.report")
-    modules = ("plots.py", "canvas.py", "marks.py", "show.py")
+    modules = ("plots.py", "chart_parts.py", "curves.py", "canvas.py", "marks.py", "show.py")
     texts = ((room / name).read_text("utf-8") for name in modules)
     return cache.key_of(version("matplotlib"), *texts)
 
