@@ -108,7 +108,10 @@ class FakeBackend:
         self.info = INFO
         self.arch = "sm_90"
         self.flush = "pretended"
-        self.notes: dict[str, str] = {"clock_settings": "none to leave alone"}
+        self.notes: dict[str, str] = {
+            "clock_settings": "none to leave alone",
+            "process": str(os.getpid()),
+        }
         self._samples = 0
         self._log = os.environ.get("FAKE_GPU_LOG")
 

@@ -133,7 +133,7 @@ def _y_axis(
     lowest = min([*(m.low or m.value for m in marks), *rules])
     if chart.y_scale == "log":
         axes.set_yscale("log")
-        axes.set_ylim(lowest / 1.5, highest * 2)
+        axes.set_ylim(lowest / 1.5, highest * (4 if chart.regions else 2))
         axes.yaxis.set_major_locator(LogLocator(10))
         axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.6g}"))
         axes.yaxis.set_minor_locator(NullLocator())
