@@ -12,7 +12,7 @@ from kernelbook.report.levels_picture import levels_svg
 from kernelbook.report.model import Table
 from kernelbook.report.steps import steps_table
 
-from .made_up import Tree, measured
+from .made_up import HOSTILE, Tree, measured
 
 CHAIN = ["matrix_mul_naive", "matrix_mul_tiled", "cublas_sgemm"]
 FLOP = 2 * 1024**3
@@ -27,15 +27,25 @@ def test_factors_multiply_up_to_the_whole(tree: Tree) -> None:
     tree.save(measured(tree.catalog, tree.sheets, "gemm_1024", times))
     table = steps_table(tree.book(), "gemm_1024", CHAIN)
     # 400 / 250 = 1.6, 250 / 50 = 5, 400 / 50 = 8; 2 * 1024^3 FLOP / 250 µs = 8.59 TFLOPS
-    rows = [row[2:] for row in texts(table)]
+    rows = [row[1:] for row in texts(table)]
     assert rows == [
         ["400.0", "5.37", "—", "—", "12.5"],
         ["250.0", "8.59", "1.600", "1.60", "20.0"],
         ["50.0", "42.95", "5.000", "8.00", "100.0"],
         ["—", "—", "8.000", "—", "—"],
     ]
-    assert table.lines[1].cells[4].over == "matrix_mul_naive"
-    assert table.lines[1].cells[6].over == "cublas_sgemm"
+    assert table.lines[1].cells[3].over == "matrix_mul_naive"
+    assert table.lines[1].cells[5].over == "cublas_sgemm"
+
+
+def test_each_card_has_a_ladder_of_its_own_and_a_column_tells_them_apart(tree: Tree) -> None:
+    times = {"matrix_mul_naive": 400.0, "matrix_mul_tiled": 250.0}
+    tree.save(measured(tree.catalog, tree.sheets, "gemm_1024", times))
+    slow = {"matrix_mul_naive": 900.0, "matrix_mul_tiled": 300.0}
+    tree.save(measured(tree.catalog, tree.sheets, "gemm_1024", slow, device=HOSTILE), local=True)
+    table = steps_table(tree.book(), "gemm_1024", CHAIN[:2])
+    assert [h.key for h in table.header][:2] == ["variant", "device"]
+    assert [row[4] for row in texts(table)] == ["—", "1.600", "1.600", "—", "3.000", "3.000"]
 
 
 def test_a_record_without_one_of_the_steps_is_left_out(tree: Tree) -> None:
@@ -92,7 +102,7 @@ def test_the_lowest_roof_is_found_from_counters_and_the_sheet(profiled: Tree) ->
     # Half a byte a FLOP: twice the bandwidth, the peak itself. No roof but instructions is left.
     assert tiled.shared_roof == pytest.approx(sheet.fp32_flops)
     assert tiled.lowest == pytest.approx(sheet.fp32_flops / 1.25)
-    rows = [row[2:] for row in texts(levels_table(profiled.book(), (ladder,)))]
+    rows = [row[1:] for row in texts(levels_table(profiled.book(), (ladder,)))]
     # 66.9 / 4 = 16.7 and 5.37 of it; 66.9 / 1.25 = 53.5 and 10.74 of it
     assert rows == [
         ["5.37", "16.7", "16.7", "48.1", "32.1"],

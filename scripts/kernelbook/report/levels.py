@@ -21,6 +21,7 @@ from .lines import VARIANT, device_cell, run_notes
 from .model import EMPTY, Cell, Header, Line, Table, both
 from .rows import Row, anchor_of
 from .show import number
+from .steps import of_one_device
 from .tables import DEVICE, check_names
 
 NEEDED = (
@@ -118,7 +119,8 @@ def levels_table(book: Book, found: Sequence[Ladder]) -> Table:
         for place, step in enumerate(ladder.steps, 1)
     ]
     header = (VARIANT, DEVICE, RATE, ISSUE, SHARED, DRAM, REACHED)
-    return Table("counters", header, tuple(lines), run_notes(book, [x.item for x in found]))
+    notes = run_notes(book, [x.item for x in found])
+    return of_one_device(Table("counters", header, tuple(lines), notes))
 
 
 def _line(book: Book, ladder: Ladder, place: int, step: Step) -> Line:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from math import prod
 
@@ -51,7 +52,15 @@ def steps_table(
     time = Header("time", Text("耗时", "time"), unit)
     rate = Header("throughput", Text("计算吞吐", "throughput"), "TFLOPS")
     header = (VARIANT, DEVICE, time, rate, FACTOR, SO_FAR, SHARE)
-    return Table("results", header, tuple(lines), run_notes(book, shown))
+    return of_one_device(Table("results", header, tuple(lines), run_notes(book, shown)))
+
+
+def of_one_device(table: Table) -> Table:
+    """The table without its second column, the device, where all lines are of one."""
+    if len({(line.device, line.local) for line in table.lines}) != 1:
+        return table
+    lines = tuple(replace(x, cells=(x.cells[0], *x.cells[2:])) for x in table.lines)
+    return replace(table, header=(table.header[0], *table.header[2:]), lines=lines)
 
 
 def _group(
