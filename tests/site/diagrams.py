@@ -34,16 +34,16 @@ DATA_FLOW = """graph TD
     classDef near fill:#1b1464,color:#ffffff;
     classDef plain fill:#fff,stroke:#333;
     subgraph "全局内存（HBM3e）"
-        A[矩阵 A 的一个分块]:::far
+        A["矩阵 A 的一个分块"]:::far
     end
     subgraph "片上共享内存与寄存器"
         S["tile_a 32×32（4 KB）"]:::near
         R{"还有下一个分块？"}:::plain
-        Q([累加器 value])
+        Q(["累加器 value"])
     end
     A -- "1024 个线程协作搬运" --> S
     S -- "约 30 个周期" --> R
-    R -. 有 .-> Q
+    R -. "有" .-> Q
     linkStyle 0 stroke:#ff0000
 """
 

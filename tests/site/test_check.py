@@ -167,12 +167,15 @@ def test_problems_of_built_pages_are_traced_to_the_article(pair: Path, tmp_path:
     site = write(
         tmp_path / "site",
         {
-            "01-first/index.html": '<a href="../gone/">g</a> <code>{= a =}</code>',
+            "01-first/index.html": '<a href="../lost/">g</a><article><a href="../gone/">g</a>'
+            "<code>{= a =}</code></article>",
             "en/01-first/index.html": '<img src="https://example.org/p.png"> {= a =}',
         },
     )
     assert list(check.built_problems(pair, site)) == [
         "docs/zh/01-first.md:5: the link ../gone/ is dead: there is no such page or file",
+        "docs/zh/01-first.md:1: its navigation leads to lost/index.html: "
+        "there is no such page or file",
         "docs/en/01-first.md:5: the page would ask another server for https://example.org/p.png",
         "docs/en/01-first.md:5: a number or claim was not read (is it inside raw HTML?)",
     ]
@@ -230,3 +233,50 @@ def test_a_command_outside_a_project_says_so(
     monkeypatch.chdir(tmp_path)
     assert main(["check"]) == 1
     assert "no kernels/ folder" in capsys.readouterr().err
+
+
+def test_every_page_is_read_though_one_is_wrong_and_every_fault_of_a_page_is_told(
+    whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit(whole, "zh", "[up](#top)", "$\\nosuch{1}$ [x](gone.md)")
+    edit(whole, "zh", "graph LR\n    A --> B", 'graph LR\n    A["甲"] --> B[乙]')
+    edit(whole, "zh", "#store", "#stare")
+    edit(whole, "zh", "/// navigation |\n///", "/// navigation |\n///\n\n/// nosuch |\n///")
+    index = whole / "docs" / "zh" / "index.md"
+    index.write_text("# 首页\n\n正文{= spec.smz =}。\n\n/// results |\n///\n", encoding="utf-8")
+    assert main(["--root", str(whole), "check"]) == 1
+    said = capsys.readouterr().err
+    for expected in (
+        r"docs/zh/01-first\.md:5: KaTeX cannot read",
+        r"docs/zh/01-first\.md:5: .*'gone\.md'",
+        r"docs/zh/01-first\.md:7: .*no region \[stare\]",
+        r"docs/zh/01-first\.md:16: in a flowchart, .*double quotes: A\[\"甲\"\] --> B\[乙\]",
+        r"docs/zh/01-first\.md:\d+: no block is called 'nosuch'",
+        r"docs/zh/index\.md:3: no figure 'smz'",
+        r"docs/zh/index\.md:5: a results block needs an experiment",
+    ):
+        assert re.search(expected, said), expected + "\n" + said
+    assert not (whole / "site").exists()
+
+
+def test_a_page_that_is_gone_is_told_once_and_for_the_language_that_lacks_it(
+    whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for language in ("zh", "en"):
+        edit(whole, language, "[home](index.md)", "[next](02-second.md)")
+        (whole / "docs" / language / "02-second.md").write_text("# S\n", encoding="utf-8")
+        config = whole / ("mkdocs.yml" if language == "zh" else "mkdocs.en.yml")
+        text = config.read_text(encoding="utf-8")
+        config.write_text(text.replace("- 01-first.md", "- 01-first.md\n  - 02-second.md"))
+    (whole / "docs" / "en" / "02-second.md").unlink()
+    (whole / "docs" / "zh" / "aside.md").write_text("# A\n", encoding="utf-8")
+    (whole / "docs" / "en" / "aside.md").write_text("# A\n", encoding="utf-8")
+    assert main(["--root", str(whole), "check"]) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert re.fullmatch(r"docs/zh/02-second\.md:1: there is no docs/en/02-second\.md", said[0])
+    assert sum("docs/en/01-first.md:5: " in line for line in said) == 1, said
+    assert sum(line.startswith("mkdocs.en.yml:") for line in said) == 1, said
+    assert not any(line.startswith(("docs/zh/01-first.md", "mkdocs.yml")) for line in said), said
+    assert "docs/en/aside.md:1: is not in the navigation of mkdocs.en.yml" in said
+    assert len(said) <= 8, said
+    assert "en/02-second/index.html" in "\n".join(said)  # the language switch of the other page

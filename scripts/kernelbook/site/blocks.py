@@ -1,7 +1,7 @@
 """What every block of ours has in common: errors with file and line, and being left out.
 
 pymdownx renders a block it does not understand as a paragraph. An article in which a table has
-silently become text is wrong, so every such case raises here: an unknown block, an unknown
+silently become text is wrong, so every such case is noted here: an unknown block, an unknown
 option, a value of the wrong kind, content where there should be none (a block never closed).
 """
 
@@ -47,6 +47,7 @@ class BookBlock(Block):
 
     ARGUMENT = None
     ARGUMENT_FORM = ""  # what the argument is, for the message where it is missing; "" for none
+    broken = False  # whether its header was refused: then it shows nothing
 
     @property
     def page(self) -> PageState:
@@ -57,10 +58,17 @@ class BookBlock(Block):
         header = f"{'/' * self.length} {self.NAME} |"
         header = " ".join(f"{header} {arg or ''}".split())
         self.line = self.page.take_line(header) or self.page.take_line(header.removesuffix(" |"))
-        if self.ARGUMENT_FORM and not arg:
-            raise self.error(f"a {self.NAME} block needs {self.ARGUMENT_FORM} after the |")
-        for name, value in options.items():
-            self._check_option(name, value)
+        try:
+            if self.ARGUMENT_FORM and not arg:
+                raise self.error(f"a {self.NAME} block needs {self.ARGUMENT_FORM} after the |")
+            for name, value in options.items():
+                self._check_option(name, value)
+        except PageBuildError as error:
+            self.page.note(error)
+            self.broken = True
+            self.argument = ""
+            self.options = {option: given[0] for option, given in self.option_spec.items()}
+            return True
         return bool(super()._validate(parent, arg, **options))
 
     def _check_option(self, name: str, value: Any) -> None:
@@ -85,8 +93,13 @@ class BookBlock(Block):
         return ET.SubElement(parent, "p")
 
     def on_end(self, block: ET.Element) -> None:
+        if self.broken:
+            return
         if (block.text or "").strip() or len(block):
-            raise self.error(f"a {self.NAME} block holds no text", "close it with /// at once")
+            self.page.note(
+                self.error(f"a {self.NAME} block holds no text", "close it with /// at once")
+            )
+            return
         if self.left_out:
             return
         try:
@@ -112,7 +125,9 @@ class LeftoverTreeprocessor(Treeprocessor):
     def run(self, root: ET.Element) -> None:
         for entry in self.manager.stack:
             if isinstance(entry.block, BookBlock):
-                raise entry.block.error(f"this {entry.block.NAME} block is never closed with ///")
+                self.page.note(
+                    entry.block.error(f"this {entry.block.NAME} block is never closed with ///")
+                )
         for element in root.iter():
             for text in (element.text, element.tail):
                 if text and not isinstance(text, AtomicString) and "///" in text:
@@ -126,7 +141,8 @@ class LeftoverTreeprocessor(Treeprocessor):
         known = sorted(self.manager.blocks)
         if match["name"] in known:
             what = f"the options of this block cannot be read: {line}"
-            raise self.page.error(PageError(what), self.page.take_line(line))
+            self.page.note(self.page.error(PageError(what), self.page.take_line(line)))
+            return
         what = f"no block is called {match['name']!r}" if match["name"] else "/// ends no block"
         hint = "there are: " + ", ".join(known) if match["name"] else ""
-        raise self.page.error(PageError(what, hint=hint), self.page.take_line(line))
+        self.page.note(self.page.error(PageError(what, hint=hint), self.page.take_line(line)))

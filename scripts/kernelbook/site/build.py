@@ -22,6 +22,9 @@ from kernelbook.errors import PageError
 
 CONFIGS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
 EXTENSION = "kernelbook.site.extension"
+_LINK = re.compile(r"Doc file '(?P<uri>[^']+)' contains a link '(?P<link>[^']+)'")
+_NOT_IN_NAVIGATION = 'exist in the docs directory, but are not included in the "nav"'
+_IN_NAVIGATION = re.compile(r"'(?P<uri>[^']+)' is included in the 'nav' configuration")
 # What MkDocs says of a page besides the sentence that matters.
 _PAGE = re.compile(r"Error (?:reading|building) page '(?P<page>[^']*)'")
 
@@ -92,7 +95,7 @@ def build_one(request: Request) -> Outcome:
     from nbclient.exceptions import CellExecutionError
 
     jieba.setLogLevel(logging.WARNING)
-    seen = _Collector()
+    seen = _Collector(request)
     logger = logging.getLogger("mkdocs")
     logger.addHandler(seen)
     # The configuration names some files as seen from the repository; this process is ours alone.
@@ -104,7 +107,7 @@ def build_one(request: Request) -> Outcome:
         config = load_config(str(file), site_dir=str(request.dest), **_address(request.language))
         options = config.mdx_configs.setdefault(EXTENSION, {})
         if request.strict:
-            options["strict"] = True
+            options["strict"] = options["keep_going"] = True
         if request.results:
             options["results"] = request.results
         config.plugins.on_startup(command="build", dirty=False)
@@ -115,10 +118,10 @@ def build_one(request: Request) -> Outcome:
     except CellExecutionError as error:
         place = f"docs/{request.language}/{seen.page}"
         said = f"{place}: a cell fails: {error.ename}: {error.evalue}"
-        return Outcome((*seen.lines, said), False)
+        return Outcome((*tuple(seen.lines), said), False)
     finally:
         logger.removeHandler(seen)
-    return Outcome(tuple(seen.lines), True)
+    return Outcome(tuple(seen.lines), not seen.failed)
 
 
 def _address(language: str) -> dict[str, str]:
@@ -130,20 +133,51 @@ def _address(language: str) -> dict[str, str]:
 
 
 class _Collector(logging.Handler):
-    """Keeps warnings and errors as lines."""
+    """Keeps warnings and errors as lines, each with the place that MkDocs leaves out."""
 
-    def __init__(self) -> None:
+    def __init__(self, request: Request) -> None:
         super().__init__(logging.WARNING)
+        self.request = request
         self.lines: list[str] = []
+        self.failed = False  # whether there was an error, not only warnings
         self.page = ""  # the last one MkDocs could not read or build
 
     def emit(self, record: logging.LogRecord) -> None:
+        self.failed |= record.levelno >= logging.ERROR
         if match := _PAGE.match(record.getMessage()):
             self.page = match["page"]
             return
-        for line in record.getMessage().splitlines():
+        for line in self._placed(record.getMessage().splitlines()):
             if line.strip() and line not in self.lines:
                 self.lines.append(line)
+
+    def _placed(self, lines: list[str]) -> list[str]:
+        root, language = self.request.root, self.request.language
+        if lines and _NOT_IN_NAVIGATION in lines[0]:
+            pages = (line.strip().removeprefix("- ") for line in lines[1:])
+            what = f"is not in the navigation of {CONFIGS[language]}"
+            return [f"docs/{language}/{page}:1: {what}" for page in pages]
+        return [with_line(root, language, line) for line in lines]
+
+
+def with_line(root: Path, language: str, said: str) -> str:
+    """MkDocs' sentence about a link or the navigation, with the file and line it does not say."""
+    if match := _LINK.search(said):
+        file = root / "docs" / language / match["uri"]
+        wanted = match["link"]
+    elif match := _IN_NAVIGATION.search(said):
+        file = root / CONFIGS[language]
+        wanted = match["uri"]
+    else:
+        return said
+    line = line_with(file, wanted) if file.is_file() else None
+    return f"{file.relative_to(root).as_posix()}:{line}: {said}" if line else said
+
+
+def line_with(file: Path, text: str) -> int | None:
+    """The first line of a file, from 1, that holds a text."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return next((number for number, line in enumerate(lines, 1) if text in line), None)
 
 
 def _replace(new: Path, dest: Path) -> None:

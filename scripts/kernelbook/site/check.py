@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from kernelbook import catalog as catalogs
@@ -12,9 +12,8 @@ from kernelbook.devices import sheets
 from kernelbook.errors import KernelbookError
 from kernelbook.report.check import problems as record_problems
 from kernelbook.site import links, notebooks, outline, quotes, series, stubs
-from kernelbook.site.build import build
+from kernelbook.site.build import build, line_with
 
-_MKDOCS_LINK = re.compile(r"Doc file '(?P<uri>[^']+)' contains a link '(?P<link>[^']+)'")
 _LEFT = re.compile(r"\{[=?]\s|\s[=?]\}|[\ue0f0\ue0f1]")
 
 
@@ -31,9 +30,9 @@ def check(root: Path, *, dest: Path | None = None, results: str = "") -> tuple[s
     with tempfile.TemporaryDirectory(prefix="kernelbook-") as folder:
         site = dest or Path(folder) / "site"
         outcome = build(root, site, strict=True, results=results)
-        found += [with_line(root, line) for line in outcome.said]
+        found += outcome.said
         if outcome.whole:
-            found += built_problems(root, site)
+            found += built_problems(root, site, said=outcome.said)
     return tuple(dict.fromkeys(found))
 
 
@@ -92,10 +91,24 @@ def page_problems(root: Path) -> Iterator[str]:
                 yield f"docs/{language}/{article.uri}:1: docs/series.toml does not list {slug!r}"
 
 
-def built_problems(root: Path, site: Path) -> Iterator[str]:
-    """What only the built pages show: dead links, requests elsewhere, unread tokens."""
+def built_problems(root: Path, site: Path, said: Sequence[str] = ()) -> Iterator[str]:
+    """What only the built pages show: dead links, requests elsewhere, unread tokens.
+
+    ``said``: what MkDocs has said of links already. What the theme puts around every article (the
+    navigation, the language switch) is told once.
+    """
+    around: dict[str, list[str]] = {}
     for page, link, wrong in links.dead(site):
-        yield f"{_source(root, page.path, link)}: the link {link} is dead: {wrong}"
+        if link not in page.own:
+            target = "#".join(filter(None, links.resolve(page.path, link)))
+            around.setdefault(f"{target}: {wrong}", []).append(_source(root, page.path, ""))
+            continue
+        place = _source(root, page.path, link)
+        if not any(line.startswith(f"{place}: ") and f"'{link}'" in line for line in said):
+            yield f"{place}: the link {link} is dead: {wrong}"
+    for what, places in around.items():
+        more = f" (so do {len(places) - 1} more pages)" if len(places) > 1 else ""
+        yield f"{places[0]}: its navigation leads to {what}{more}"
     for page in links.read(site).values():
         for link in page.elsewhere:
             yield f"{_source(root, page.path, link)}: the page would ask another server for {link}"
@@ -104,38 +117,22 @@ def built_problems(root: Path, site: Path) -> Iterator[str]:
             yield f"{place}: a number or claim was not read (is it inside raw HTML?)"
 
 
-def with_line(root: Path, said: str) -> str:
-    """MkDocs' sentence about a link, with the line it does not know."""
-    match = _MKDOCS_LINK.search(said)
-    if match is None:
-        return said
-    for language in stubs.LANGUAGES:
-        file = root / "docs" / language / match["uri"]
-        if file.is_file() and (line := _line_with(file, match["link"])):
-            return f"{_shown(root, file)}:{line}: {said}"
-    return said
-
-
 def _source(root: Path, path: str, link: str) -> str:
     """``file:line`` of the page a built file came from, as near as its text tells."""
     language, _, rest = path.partition("/") if path.startswith("en/") else ("zh", "", path)
     uri = rest.removesuffix("index.html").strip("/")
     docs = root / "docs" / language
-    for file in (docs / f"{uri}.md", docs / uri / "index.md", docs / "index.md"):
+    stems = (f"{uri}.md", f"{uri}.ipynb", f"{uri}/index.md", "index.md")
+    for file in (docs / stem for stem in stems):
         if uri and file == docs / "index.md":
             break
         if file.is_file():
             name = link.rstrip("/").rsplit("/", 1)[-1]
             for wanted in (link, name, name.partition("#")[2]):
-                if wanted and (line := _line_with(file, wanted)):
+                if wanted and (line := line_with(file, wanted)):
                     return f"{_shown(root, file)}:{line}"
             return f"{_shown(root, file)}:1"
     return path
-
-
-def _line_with(file: Path, text: str) -> int | None:
-    lines = file.read_text(encoding="utf-8").splitlines()
-    return next((number for number, line in enumerate(lines, 1) if text in line), None)
 
 
 def _shown(root: Path, path: Path) -> str:

@@ -22,7 +22,7 @@ from kernelbook.site.blocks import LeftoverTreeprocessor
 from kernelbook.site.context import find_root
 from kernelbook.site.numbers import TokenInline, TokenPostprocessor, TokenPreprocessor
 from kernelbook.site.page import LANGUAGES, PageState
-from kernelbook.site.place import page_error
+from kernelbook.site.place import PageBuildError, page_error
 from kernelbook.site.results_page import ResultsPagePreprocessor
 from kernelbook.site.switch import SwitchPostprocessor
 from kernelbook.site.tokens import Token
@@ -46,6 +46,7 @@ class SiteExtension(BlocksExtension):
             "strict": [False, "a stale number of ours is an error"],
             "root": ["", "the repository; default: the folder of mkdocs.yml"],
             "results": ["", "folder of the records; default: results/ of the repository"],
+            "keep_going": [False, "log what is wrong with a page, then do the next one"],
         }
         super().__init__(**kwargs)
         self._tokens: list[Token] = []
@@ -66,6 +67,7 @@ class SiteExtension(BlocksExtension):
             bool(self.getConfig("strict")),
             str(self.getConfig("root") or ""),
             str(self.getConfig("results") or ""),
+            bool(self.getConfig("keep_going")),
         )
         self._page = page
         tokens = self._tokens
@@ -77,6 +79,11 @@ class SiteExtension(BlocksExtension):
         for block in BLOCKS:
             block_mgr.register(block, {"page": page, "tokens": tokens})
         md.treeprocessors.register(LeftoverTreeprocessor(page, block_mgr), "kb-leftover", _LEFTOVER)
+
+    def note(self, problem: PageBuildError) -> None:
+        """What another extension found wrong with the page, to be told with all the rest."""
+        assert self._page is not None
+        self._page.note(problem)
 
     def reset(self) -> None:
         """Between two pages converted by one Markdown object."""

@@ -20,6 +20,7 @@ class Page:
     path: str
     ids: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)
+    own: set[str] = field(default_factory=set)  # those in the article, not in what is around it
     elsewhere: list[str] = field(default_factory=list)  # what the browser would fetch elsewhere
     text: list[str] = field(default_factory=list)  # outside code and scripts
 
@@ -68,6 +69,7 @@ class _Reader(HTMLParser):
         super().__init__()
         self.page = Page(path)
         self._quiet: list[str] = []
+        self._in_article = False
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = {name: value or "" for name, value in attrs}
@@ -79,10 +81,12 @@ class _Reader(HTMLParser):
             # 404.html is served for any path, so its links are absolute and hang on the host.
             if name in values and not self.page.path.endswith("404.html"):
                 self._link(tag, name, values)
+        self._in_article |= tag == "article"
         if tag in _QUIET:
             self._quiet.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
+        self._in_article &= tag != "article"
         if self._quiet and self._quiet[-1] == tag:
             self._quiet.pop()
 
@@ -99,3 +103,5 @@ class _Reader(HTMLParser):
                 self.page.elsewhere.append(link)
         elif link:
             self.page.links.append(link)
+            if self._in_article:
+                self.page.own.add(link)

@@ -22,7 +22,7 @@ from markdown.inlinepatterns import InlineProcessor
 from markdown.util import AtomicString
 
 from kernelbook.site import katex
-from kernelbook.site.place import StaticFiles, page_error
+from kernelbook.site.place import StaticFiles, complain, page_error
 
 _INLINE = (
     r"(?<![\\$A-Za-z0-9])\$(?![\s$])"  # opens
@@ -74,12 +74,13 @@ class _DisplayBlock(BlockProcessor):
         match = _DISPLAY_BLOCK.search(block)
         if match is None:
             if re.match(r" {0,3}\$\$", block) and block.count("$$") == 1:
-                raise page_error(
+                problem = page_error(
                     self.parser.md,
                     "a formula that begins with $$ does not end in its paragraph",
                     quoted=block,
                     hint="leave no blank line inside; write \\$\\$ for two dollar signs",
                 )
+                complain(self.parser.md, problem)
             return False
         # In a list item or a quotation the inner text comes here again by itself.
         return not _LIST_OR_QUOTE.match(block[: match.start()])
@@ -102,7 +103,8 @@ def _render(md: markdown.Markdown, tex: str, quoted: str, *, display: bool, tag:
         body = katex.render(tex.strip(), display=display)
     except katex.TexError as error:
         shown = " ".join(quoted.split())
-        raise page_error(md, f"KaTeX cannot read {shown}: {error}", quoted=quoted) from None
+        complain(md, page_error(md, f"KaTeX cannot read {shown}: {error}", quoted=quoted))
+        return ""
     if display:
         return f'<{tag} class="kb-math kb-math--display" data-search-exclude>{body}</{tag}>'
     # Search should find a sentence with its formula in it, but once: as drawn, not as MathML.

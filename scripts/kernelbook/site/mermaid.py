@@ -32,7 +32,7 @@ from mermaidx.engines.quickjs_engine import MermaidRenderError
 from pymdownx.superfences import SuperFencesCodeExtension
 
 from kernelbook.site import cache, mermaid_engine, svg
-from kernelbook.site.place import StaticFiles, line_of, page_error
+from kernelbook.site.place import PageBuildError, StaticFiles, complain, line_of, page_error
 
 STYLESHEET_URI = "assets/kernelbook/diagram.css"
 
@@ -78,6 +78,8 @@ _CONFIG: dict[str, Any] = {
 }  # fmt: skip
 
 _ERROR_LINE = re.compile(r"on line (\d+)[.:]?")
+_QUOTED = re.compile(r'"[^"]*"')
+_FREE_TEXT = re.compile(r"%%|accTitle\b|accDescr\b")  # lines that are no syntax, however written
 
 
 class MermaidExtension(Extension):
@@ -127,12 +129,14 @@ def validate(
     """superfences' validator: keeps ``caption``, refuses what nothing would read."""
     for name, value in inputs.items():
         if name != "caption":
-            raise page_error(
+            problem = page_error(
                 md,
                 f"a mermaid fence has no option {name!r}",
                 quoted=f'{name}="{value}"',
                 hint='only caption="…"',
             )
+            complain(md, problem)
+            continue
         options["caption"] = value
     return True
 
@@ -146,14 +150,19 @@ def fence(
 ) -> str:
     """superfences' formatter: the figure for the diagram ``src``.
 
-    Raises PageError, with the line of the article, when mermaid refuses the diagram.
+    Complains, with the line of the article, where mermaid refuses the diagram or would misread it.
     """
     assert md is not None
     extension = next(e for e in md.registeredExtensions if isinstance(e, MermaidExtension))
     source = src.strip("\n")
-    kind = _kind_of(md, source)
     key = cache.key_of(_renderer(), source)
-    drawing = cache.cached(extension.cache_root, key, lambda: _render(md, source, kind))
+    try:
+        kind = _kind_of(md, source)
+        _check_quotes(md, source, kind)
+        drawing = cache.cached(extension.cache_root, key, lambda: _render(md, source, kind))
+    except PageBuildError as problem:
+        complain(md, problem)
+        return ""
     return _figure(drawing, kind, extension.new_id(source), (options or {}).get("caption", ""))
 
 
@@ -198,19 +207,28 @@ def _render(md: markdown.Markdown, source: str, kind: str) -> str:
     return svg.themed(drawing)
 
 
+def _check_quotes(md: markdown.Markdown, source: str, kind: str) -> None:
+    """Refuse Chinese outside quotes where a diagram has them: a bracket or `end` in it would be
+    syntax, and a chart's axis would be a picture of an error. A sequence's messages have none."""
+    if kind not in ("flowchart", "xychart"):
+        return
+    lines = source.splitlines()
+    for number in range(_body_start(lines), len(lines)):
+        line = lines[number].strip()
+        if _FREE_TEXT.match(line) or _QUOTED.sub("", line).isascii():
+            continue
+        first = line_of(md, source)
+        raise page_error(
+            md,
+            f"in a {kind}, text that is not plain ASCII needs double quotes: {line}",
+            line=None if first is None else first + number,
+        )
+
+
 def _syntax_error(md: markdown.Markdown, source: str, kind: str, message: str) -> Exception:
     """mermaid's complaint as one line that points into the article."""
     lines = source.splitlines()
     first = line_of(md, source)
-    if kind == "xychart":
-        for number, line in enumerate(lines):
-            is_comment = line.strip().startswith("%%")
-            if not is_comment and not re.sub(r'"[^"]*"', "", line).isascii():
-                return page_error(
-                    md,
-                    f"in a chart, text that is not plain ASCII needs double quotes: {line.strip()}",
-                    line=None if first is None else first + number,
-                )
     number = _reported_line(lines, message)
     unexpected = re.search(r"got '([^']*)'", message)
     summary = _ERROR_LINE.sub("", message.splitlines()[0].removeprefix("Error: "))
@@ -231,15 +249,20 @@ def _reported_line(lines: list[str], message: str) -> int:
     the first word.
     """
     reported = _ERROR_LINE.search(message)
-    start = 0
-    if lines[0].strip() == "---" and "---" in (rest := [line.strip() for line in lines[1:]]):
-        start = rest.index("---") + 2
+    start = _body_start(lines)
     kept = [i for i in range(start, len(lines)) if not lines[i].strip().startswith("%%")]
     while kept and not lines[kept[0]].strip():
         kept.pop(0)
     if reported is None or not kept:
         return start if start < len(lines) else 0
     return kept[min(int(reported[1]), len(kept)) - 1]
+
+
+def _body_start(lines: list[str]) -> int:
+    """The index of the first line after the front matter."""
+    if lines and lines[0].strip() == "---" and "---" in (rest := [x.strip() for x in lines[1:]]):
+        return rest.index("---") + 2
+    return 0
 
 
 @once_per_process

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import posixpath
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from kernelbook.site.place import PageBuildError, page_error, page_of
 from kernelbook.site.scope import ProjectScope
 
 LANGUAGES = ("zh", "en")
+_LOG = logging.getLogger("mkdocs.kernelbook")
 
 
 @dataclass
@@ -31,6 +33,7 @@ class PageState:
     strict: bool
     root_option: str = ""
     results_option: str = ""
+    keep_going: bool = False
     lines: dict[str, list[int]] = field(default_factory=dict)
     problems: list[PageBuildError] = field(default_factory=list)
     _ids: int = 0
@@ -117,8 +120,13 @@ class PageState:
         self.problems.append(problem)
 
     def finish(self) -> None:
-        """Raise what was noted, one line a problem."""
-        found = sorted(self.problems, key=lambda problem: problem.line or 0)
+        """Raise what was noted, one line a problem; where we keep going, tell MkDocs' log."""
+        problems = {str(problem): problem for problem in self.problems}
+        found = sorted(problems.values(), key=lambda problem: problem.line or 0)
+        if self.keep_going:
+            for problem in found:
+                _LOG.error(str(problem))
+            return
         if len(found) == 1:
             raise found[0]
         if found:

@@ -125,6 +125,15 @@ def page_error(
     return PageBuildError(what, file=file, line=line if file else None, hint=hint)
 
 
+def complain(md: markdown.Markdown, problem: PageBuildError) -> None:
+    """Have a problem told with all others of the page; raises it where no page keeps them."""
+    for extension in md.registeredExtensions:
+        if callable(note := getattr(extension, "note", None)):
+            note(problem)
+            return
+    raise problem
+
+
 def _shown(path: Path) -> str:
     """Relative to where the command runs when the page is below it: short, and clickable."""
     relative = os.path.relpath(path)

@@ -54,7 +54,8 @@ class ResultsPagePreprocessor(Preprocessor):
                 raise PageError(f"no chapter {chapter!r} in kernels/", hint=hint)
             text = results_markdown(self.page.project.book, chapter, self.page.language)
         except KernelbookError as error:
-            raise self.page.error(error, self.page.take_line(header)) from None
+            self.page.note(self.page.error(error, self.page.take_line(header)))
+            return []
         return text.splitlines()
 
     def _counters(self) -> list[str]:
