@@ -37,6 +37,10 @@ class Scope(Protocol):
 
     def path(self, root: str, subscript: str | None, parts: Sequence[str]) -> Resolved: ...
 
+    def members(self, name: str) -> Sequence[str]:
+        """The experiments of a sweep, none where there is no sweep of this name."""
+        ...
+
 
 def number(text: str, scope: Scope) -> Resolved:
     """The quantity an expression gives; raises PageError, also where it is a comparison."""
@@ -128,13 +132,16 @@ _PLAIN: dict[str, Callable[[float], float]] = {
     "log2": math.log2,
 }
 
-_FUNCTIONS = (*_PLAIN, "abs", "min", "max")
+_OVER_SWEEPS = ("lowest", "highest")
+_FUNCTIONS = (*_PLAIN, "abs", "min", "max", *_OVER_SWEEPS)
 
 
 def _call(node: ast.Call, scope: Scope) -> Quantity:
     name = node.func.id if isinstance(node.func, ast.Name) else ast.unparse(node.func)
     if name not in _FUNCTIONS or node.keywords:
         raise PageError(f"no function {name!r}", hint="there are: " + ", ".join(_FUNCTIONS))
+    if name in _OVER_SWEEPS:
+        return _over_sweep(node, scope, largest=name == "highest")
     arguments = [_quantity(argument, scope) for argument in node.args]
     if name in ("min", "max"):
         if len(arguments) < 2:
@@ -159,6 +166,48 @@ def _extreme(arguments: Sequence[Quantity], *, largest: bool) -> Quantity:
     return replace(total, value=max(values) if largest else min(values))
 
 
+@dataclass(frozen=True)
+class _Member:
+    """A scope in which the name of a sweep is that of one of its experiments."""
+
+    scope: Scope
+    sweep: str
+    member: str
+
+    def unit(self, name: str) -> Quantity:
+        return self.scope.unit(name)
+
+    def path(self, root: str, subscript: str | None, parts: Sequence[str]) -> Resolved:
+        swept = parts[0] == self.sweep
+        return self.scope.path(root, subscript, [self.member, *parts[1:]] if swept else parts)
+
+    def members(self, name: str) -> Sequence[str]:
+        return ()
+
+
+def _over_sweep(node: ast.Call, scope: Scope, *, largest: bool) -> Quantity:
+    """``lowest(EXPRESSION)`` over the sizes of the sweep that it names where it would name an
+    experiment; ``lowest(EXPRESSION, CLAIM)`` over those for which the claim holds. The quantity
+    is that of the size where it was found."""
+    if not 1 <= len(node.args) <= 2:
+        raise PageError(f"{ast.unparse(node.func)} takes a number and, if need be, a claim")
+    named = {parts[0] for each in ast.walk(node) if _is_path(each) and (parts := _path_of(each)[2])}
+    sweeps = sorted(name for name in named if scope.members(name))
+    if len(sweeps) != 1:
+        what = f"names {len(sweeps)} sweeps" if sweeps else "names no sweep"
+        raise PageError(f"{ast.unparse(node)!r} {what}", hint="it needs one, as the experiment")
+    found = []
+    for member in scope.members(sweeps[0]):
+        here = _Member(scope, sweeps[0], member)
+        value = _quantity(node.args[0], here)
+        if len(node.args) == 1 or _truth(node.args[1], here):
+            found.append(value)
+    if not found:
+        raise PageError(f"{ast.unparse(node.args[1])!r} holds at no size of {sweeps[0]!r}")
+    pick = max if largest else min
+    return pick(found, key=lambda quantity: quantity.value)
+
+
 _COMPARISONS: dict[type[ast.cmpop], Callable[[float, bool], bool]] = {
     # From (left - right, equal up to rounding) to the verdict.
     ast.Lt: lambda difference, equal: difference < 0 and not equal,
@@ -181,7 +230,7 @@ def _compare(node: ast.Compare, scope: Scope) -> bool:
     return all(verdicts)
 
 
-def _is_path(node: ast.expr) -> bool:
+def _is_path(node: ast.AST) -> bool:
     while isinstance(node, ast.Attribute | ast.Subscript):
         if isinstance(node, ast.Subscript):
             return isinstance(node.value, ast.Name)
@@ -192,6 +241,14 @@ def _is_path(node: ast.expr) -> bool:
 
 
 def _resolve(node: ast.expr, scope: Scope) -> Resolved:
+    root, subscript, parts = _path_of(node)
+    if not parts:
+        raise PageError(f"{ast.unparse(node)!r} names no number")
+    return scope.path(root, subscript, parts)
+
+
+def _path_of(node: ast.AST) -> tuple[str, str | None, list[str]]:
+    """(root, what stands in [ ], parts) of a path."""
     parts: list[str] = []
     inner = node
     while isinstance(inner, ast.Attribute):
@@ -203,6 +260,4 @@ def _resolve(node: ast.expr, scope: Scope) -> Resolved:
             raise PageError(f"{ast.unparse(node)!r}: what stands in [ ] is a name in quotes")
         subscript, inner = inner.slice.value, inner.value
     assert isinstance(inner, ast.Name)
-    if not parts:
-        raise PageError(f"{ast.unparse(node)!r} names no number")
-    return scope.path(inner.id, subscript, parts)
+    return inner.id, subscript, parts

@@ -56,6 +56,11 @@ class ProjectScope:
             f"no unit {name!r}", hint=_nearest(name, ["B", "FLOP", "s", "cycle", *_ROOTS])
         )
 
+    def members(self, name: str) -> Sequence[str]:
+        """The experiments of a sweep, none where there is no sweep of this name."""
+        experiments = self.project.book.catalog.experiments
+        return [e.name for e in experiments if e.sweep and e.sweep.name == name]
+
     def path(self, root: str, subscript: str | None, parts: Sequence[str]) -> Resolved:
         """The number ``root["subscript"].part.part…`` names; raises KernelbookError."""
         if root not in _ROOTS:
