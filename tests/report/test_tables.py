@@ -1,8 +1,10 @@
 import pytest
 
 from kernelbook.errors import PageError
+from kernelbook.experiment import Library
 from kernelbook.quantities import Grade
 from kernelbook.records import Result
+from kernelbook.report import markdown
 from kernelbook.report.model import Line, Table
 from kernelbook.report.tables import (
     compiled_table,
@@ -54,6 +56,8 @@ def test_a_ratio_is_taken_within_one_record(full_tree: Tree) -> None:
         variants=["matrix_mul_tiled"],
     )  # fmt: skip
     key = "throughput/matrix_mul_naive"
+    title = table.header[column(table, key)].title  # the other row by its title, as in its own line
+    assert title.en == "throughput ÷ naive, 16×16 threads"
     assert text(table, "matrix_mul_tiled", key) == "2.00"
     assert text(table, "matrix_mul_tiled", key, "gtx-9000") == "1.12"  # 900 / 800 = 1.125
     assert text(table, "matrix_mul_tiled", key, "nvidia-geforce-rtx-4090") == "1.32"  # 6.89 / 5.23
@@ -143,6 +147,13 @@ def test_a_comment_leaves_rows_current_and_a_token_makes_them_stale(full_tree: T
     assert stale["matrix_mul_naive", "nvidia-h200"] == [True, True]
     assert stale["matrix_mul_tiled", "nvidia-h200"] == [False, True]  # its ratio is to a stale row
     assert stale["matrix_mul_naive", "nvidia-geforce-rtx-4090"] == [False, False]
+    # Only the row whose own kernel has changed is a stale row.
+    marked = {x.variant for x in table.lines if x.stale}
+    assert marked == {"matrix_mul_naive"}
+    shown = "\n".join(markdown.table(table, "en", anchors=set()))
+    assert "`matrix_mul_naive` ⚠ stale |" in shown
+    assert "`matrix_mul_tiled` |" in shown
+    assert "| **2.00** ⚠ |" in shown
     assert compiled_table(full_tree.book(), "gemm_1024").stale
 
 
@@ -219,3 +230,17 @@ def test_asking_for_what_does_not_exist_is_an_error(
         results_table(tree.book(), "gem_1024")
     with pytest.raises(PageError, match="there is no chapter"):
         kernels_table(tree.book(), "99_none")
+
+
+def test_what_is_said_of_our_baseline_is_not_said_of_a_cited_one(full_tree: Tree) -> None:
+    own = full_tree.catalog.experiment("gemm_1024").variant("cublas_sgemm")
+    cited = full_tree.results / "data" / "cited" / "nvidia-geforce-rtx-4090" / "gemm_1024.json"
+    text = cited.read_text(encoding="utf-8").replace('"cpu_serial"', '"cublas_sgemm"')
+    cited.write_text(text.replace('"kind": "cpu"', '"kind": "library"'), encoding="utf-8")
+    table = results_table(full_tree.book(), "gemm_1024", variants=["cublas_sgemm"])
+    note = line(table, "cublas_sgemm", "nvidia-geforce-rtx-4090").note
+    assert isinstance(own, Library)
+    assert own.note.en
+    assert note is not None
+    assert own.note.en not in note.en
+    assert "triple loop" in note.en

@@ -254,7 +254,7 @@ _WORDS = {
     "none": Text("没有差异。", "There are none."),
     "equal": Text("全部数值", "All numbers"),
     "counter": Text("计数器", "counter"),
-    "kernels": Text("kernel 数", "kernels"),
+    "kernels": Text("核函数个数", "kernels"),
     "same": Text("相等", "equal"),
     "different": Text("不同", "different"),
     "must": Text("必须相等", "must be equal"),

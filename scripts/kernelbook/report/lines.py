@@ -66,7 +66,8 @@ def fill(
             for name, cell in zip(columns, cells, strict=True)
         )
         lines.append(_line(book, entry, marked))
-    return tuple(_header(name, units) for name in columns), tuple(lines)
+    experiment = entries[0].record.experiment if entries else ""
+    return tuple(_header(book, experiment, name, units) for name in columns), tuple(lines)
 
 
 def limit_cell(entry: Entry) -> Cell:
@@ -104,14 +105,15 @@ def _notes_of(book: Book, item: Stored) -> Iterable[Text]:
     yield Text(f"{name}{mark.zh}：{line}", f"{name}{mark.en}: {line}")
 
 
-def _header(name: str, units: dict[str, str]) -> Header:
+def _header(book: Book, experiment: str, name: str, units: dict[str, str]) -> Header:
     if name in ABOUT_RUN:
         return Header(name, ABOUT_RUN[name], units["time"] if name == "spread" else "")
     base, _, variant = name.partition("/")
     title = metric(base).title
     if not variant:
         return Header(name, title, units[name])
-    return Header(name, Text(f"{title.zh} ÷ {variant}", f"{title.en} ÷ {variant}"), "×")
+    below = book.variant_title(experiment, variant)
+    return Header(name, Text(f"{title.zh} ÷ {below.zh}", f"{title.en} ÷ {below.en}"), "×")
 
 
 def _cell(book: Book, name: str, entry: Entry, units: dict[str, str]) -> Cell:
@@ -219,7 +221,8 @@ def _line(book: Book, entry: Entry, cells: tuple[Cell, ...]) -> Line:
         device=entry.device,
         evidence=record.evidence,
         local=entry.item.local,
-        stale=any(cell.stale for cell in cells),
+        # Of its own numbers: a ratio to a row that is stale is a stale cell of a line that is not.
+        stale=any(row.stale for row in entry.values.values()),
         status="" if result.status == "ok" else result.status,
         reason=reason,
         note=_note(book, entry),
@@ -249,7 +252,8 @@ def _note(book: Book, entry: Entry) -> Text | None:
     try:
         variant = book.catalog.experiment(entry.record.experiment).variant(entry.result.variant)
         own = getattr(variant, "note", None)
-        if isinstance(own, Text) and (own.zh or own.en):
+        # What we say of our own baseline need not hold of somebody else's.
+        if isinstance(own, Text) and (own.zh or own.en) and entry.record.citation is None:
             zh.append(own.zh.replace("`", ""))
             en.append(own.en.replace("`", ""))
     except KernelbookError:

@@ -65,7 +65,7 @@ def table(
         "|" + "|".join("---:" if h.numeric else "---" for h in heads) + "|---|",
     ]
     for line in content.lines:
-        cells = [_cell(line.cells[i], language) for i in keep]
+        cells = [_cell(line.cells[i], line, language) for i in keep]
         cells[0] = _first(line, cells[0] if titles else "", language, anchors)
         grades = " ".join(GRADES[g].of(language) for g in grades_of(line.cells))
         grades = grades or (STATUSES[line.status].of(language) if line.status else "—")
@@ -86,11 +86,12 @@ def _first(line: Line, shown: str, language: str, anchors: set[str]) -> str:
     return f"{mark}{title}{code(line.variant)}{stale}"
 
 
-def _cell(cell: Cell, language: str) -> str:
+def _cell(cell: Cell, line: Line, language: str) -> str:
     text = escape(cell.text.of(language))
     if cell.code:
         text = code(cell.text.of(language))
-    return f"**{text}**" if cell.best else text
+    text = f"**{text}**" if cell.best else text
+    return f"{text} ⚠" if cell.stale and not line.stale else text
 
 
 def _remarks(content: Table, language: str) -> list[str]:

@@ -20,12 +20,12 @@ from .tables import compiled_table, counters_table, counts_table, results_table
 _WORDS = {
     "title": Text("结果", "Results"),
     "about": Text(
-        "本页由 `python scripts/run_all.py --render` 从 `results/` 中的记录生成，请勿手改。"
+        "本页由 `python scripts/run_all.py --render` 从 `results/` 中的记录生成，没有手写的数字。"
         "每行末尾是证据等级：理论、编译、计数、实测、引用。"
-        "耗时是中位数；粗体是同一设备上我们的 kernel 里最好的一个。",
-        "Generated from the records in `results/` by `python scripts/run_all.py --render`; do not "
-        "edit. The last column is the grade of evidence: theory, compiled, counted, measured, "
-        "cited. Times are medians; bold marks the best of our kernels on that device.",
+        "耗时是中位数；粗体是同一设备上我们的核函数里最好的一个。",
+        "Generated from the records in `results/` by `python scripts/run_all.py --render`; no "
+        "number is typed. The last column is the grade of evidence: theory, compiled, counted, "
+        "measured, cited. Times are medians; bold marks the best of our kernels on that device.",
     ),
     "no_records": Text("还没有记录。", "There are no records yet."),
     "shape": Text("规模", "Shape"),

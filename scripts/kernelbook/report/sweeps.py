@@ -32,13 +32,13 @@ class Run:
         return next(iter(self.items.values()))
 
 
-def members_of(book: Book, chapter: str, name: str) -> tuple[Experiment, ...]:
-    """The experiments of a sweep; raises PageError where the chapter has none of that name."""
-    found = tuple(e for e in book.catalog.of_chapter(chapter) if e.sweep and e.sweep.name == name)
+def members_of(book: Book, name: str) -> tuple[Experiment, ...]:
+    """The experiments of a sweep; raises PageError where there is none of that name."""
+    found = tuple(e for e in book.catalog.experiments if e.sweep and e.sweep.name == name)
     if not found:
         known = dict.fromkeys(e.sweep.name for e in book.catalog.experiments if e.sweep)
         hint = "known: " + ", ".join(known) if known else "there is none yet"
-        raise PageError(f"chapter {chapter!r} has no sweep {name!r}", hint=hint)
+        raise PageError(f"there is no sweep {name!r}", hint=hint)
     return found
 
 

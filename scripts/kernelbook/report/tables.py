@@ -33,7 +33,7 @@ ARCH = Header("arch", Text("架构", "architecture"), numeric=False)
 LIMIT = Header("limit", Text("占用率受限于", "occupancy limited by"), numeric=False)
 CODE_PATHS = (
     Header("source", Text("源文件", "source"), numeric=False),
-    Header("kernel", Text("Kernel", "kernel"), numeric=False),
+    Header("kernel", Text("核函数", "kernel"), numeric=False),
     Header("technique", Text("做法", "technique"), numeric=False),
     Header("launch", Text("启动：grid × block", "launch: grid × block"), numeric=False),
     Header("size", Text("规模", "size"), numeric=False),

@@ -9,6 +9,7 @@ from kernelbook.site import (
     levels_block,
     method_block,
     series_blocks,
+    sweep_block,
     tile_block,
 )
 from kernelbook.site.blocks import BookBlock
@@ -29,6 +30,7 @@ BLOCKS: tuple[type[BookBlock], ...] = (
     data_blocks.FigureIfBlock,
     method_block.MethodBlock,
     levels_block.LevelsBlock,
+    sweep_block.SweepBlock,
     tile_block.TilePictureBlock,
     device_blocks.DeviceBlock,
     device_blocks.OwnDevicesBlock,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from html import escape
 
 from kernelbook.devices import SHEET, Device
@@ -138,7 +139,8 @@ class CardBlock(BookBlock):
     def _best(self, card: Card, row: Row) -> list[str]:
         language = self.page.language
         title = self.page.project.book.variant_title(row.experiment, row.variant).of(language)
-        about = f"<small>{escape(row.experiment)}: {escape(title)}</small>"
+        colon = "：" if language == "zh" else ": "
+        about = f"<small>{escape(self._title(row.experiment))}{colon}{escape(title)}</small>"
         share = ""
         if card.sheet is not None:
             ceiling = card.sheet.figure(_CEILING[row.metric])
@@ -158,11 +160,9 @@ class CardBlock(BookBlock):
         rows = []
         for item in sorted(card.stored, key=lambda i: (i.record.chapter, i.record.experiment)):
             record = item.record
-            try:
-                experiment = book.catalog.experiment(record.experiment)
-                title, bound = experiment.title.of(language), experiment.bound
-            except KernelbookError:
-                title, bound = record.experiment, "memory"
+            title, bound = self._title(record.experiment), "memory"
+            with suppress(KernelbookError):
+                bound = book.catalog.experiment(record.experiment).bound
             best = cards.headline(card, record.experiment, bound)
             best = best or card.best("time", card.of_experiment(record.experiment))
             name = ""
@@ -175,6 +175,14 @@ class CardBlock(BookBlock):
                 escape(record.date[:10]) or "—", escape(record.commit[:10]) or "—",
             ])  # fmt: skip
         return self._table("experiments", rows)
+
+    def _title(self, experiment: str) -> str:
+        """An experiment's title; its name where the tree no longer has it."""
+        try:
+            found = self.page.project.book.catalog.experiment(experiment)
+        except KernelbookError:
+            return experiment
+        return found.title.of(self.page.language)
 
     def _link(self, chapter: str, experiment: str, title: str) -> str:
         uri = f"results/{chapter}.md"

@@ -10,6 +10,7 @@ from html import escape
 
 from kernelbook.experiment import Text
 from kernelbook.quantities import Grade
+from kernelbook.report.book import Book
 from kernelbook.report.model import (
     GRADES,
     ROLES,
@@ -122,7 +123,7 @@ def _cell(line: Line, cell: Cell, page: PageState) -> str:
         return text
     tip_id = page.new_id("kb-tip")
     uri = f"results/{line.chapter}.md"
-    tip = _tip(cell, page.language, linked=page.has_page(uri))
+    tip = _tip(cell, page.project.book, page.language, linked=page.has_page(uri))
     inner = f'{text}<span class="kb-tip" role="tooltip" id="{tip_id}" data-search-exclude="">'
     inner += f"{tip}</span>"
     classes = f"kb-number kb-cell kb-{cell.grade.label}"
@@ -132,13 +133,14 @@ def _cell(line: Line, cell: Cell, page: PageState) -> str:
     return f'<span class="{classes}" tabindex="0" aria-describedby="{tip_id}">{inner}</span>'
 
 
-def _tip(cell: Cell, language: str, *, linked: bool) -> str:
+def _tip(cell: Cell, book: Book, language: str, *, linked: bool) -> str:
     assert cell.grade is not None
     tip = [f"<b>{escape(GRADES[cell.grade].of(language))}</b>"]
     if cell.stale:
         tip.append(f"<em>{escape(provenance.word(language, 'stale'))}</em>")
     if cell.row is not None:
-        tip.append(provenance.lines_html(provenance.parts(cell.row, language, cell.over)))
+        over = cell.over and book.variant_title(cell.row.experiment, cell.over).of(language)
+        tip.append(provenance.lines_html(provenance.parts(cell.row, language, over)))
     elif cell.detail:
         tip.append(provenance.lines_html((cell.detail,)))
     if linked:
@@ -152,8 +154,9 @@ def _remarks(table: Table, language: str) -> str:
     for line in table.lines:
         for words in (line.reason, line.note):
             if words is not None:
-                name = f"<code>{escape(line.variant)}</code>"
-                said[f"<li>{name} {escape(words.of(language))}</li>"] = None
+                colon = "：" if language == "zh" else ": "
+                name = f"<b>{escape(line.cells[0].text.of(language))}</b>"
+                said[f"<li>{name}{colon}{escape(words.of(language))}</li>"] = None
     html = f'<ul class="kb-remarks">{"".join(said)}</ul>' if said else ""
     if table.notes:
         notes = "".join(f"<li>{escape(note.of(language))}</li>" for note in table.notes)
