@@ -138,7 +138,7 @@ def load(root: Path) -> Catalog:
         if not _CHAPTER.match(file.parent.name):
             raise ExperimentError("a chapter's folder is named NN_name", file=file)
         experiments, drawn, tuning = _load_chapter(file)
-        _check_sweeps(experiments, file)
+        _check_sweeps(experiments, found, file)
         if tuning is not None:
             tunings[file.parent.name] = tuning
         for experiment in experiments:
@@ -199,9 +199,15 @@ def _code_of(experiment: Experiment) -> object:
     return experiment.chapter, experiment.sweep.name, sizes, kernels
 
 
-def _check_sweeps(experiments: Sequence[Experiment], file: Path) -> None:
-    """Members of a sweep follow each other and have the same entries of the shape."""
-    seen = {e.name for e in experiments if e.sweep is None}
+def _check_sweeps(
+    experiments: Sequence[Experiment], others: Sequence[Experiment], file: Path
+) -> None:
+    """Members of a sweep follow each other and have the same entries of the shape.
+
+    Its name is neither an experiment's nor a sweep's of the ``others``, other chapters'.
+    """
+    seen = {e.name for e in (*experiments, *others)}
+    seen |= {e.sweep.name for e in others if e.sweep}
     for name, group in groupby(experiments, lambda e: e.sweep and e.sweep.name):
         if name is None:
             continue

@@ -151,7 +151,8 @@ class Sweep:
 
     Members are experiments like any other, with the same variants and entries of the shape, but
     one process measures them one after another, ncu does not read them, and kernels that differ in
-    nothing but the measured size are compiled and counted once (`catalog.Catalog.stands_for`).
+    nothing but the measured size are compiled and counted once (`catalog.Catalog.stands_for`). The
+    name is unique in the tree.
     """
 
     name: str
