@@ -134,7 +134,16 @@ def coarsened_sum(coarse: int) -> Kernel:
     )  # fmt: skip
 
 
-BLOCK, VECTORS, BLOCKS_A_SM = 512, 4, 4
+BLOCK, BLOCKS_A_SM = 512, 2
+VECTORS = {"sum": 8, "max": 8, "dot": 4}  # a thread and array; a dot product reads two arrays
+
+
+def one_pass_grid(n: int, vectors: int, sms: int) -> int:
+    """One block as long as one round does it, which spares it the meeting. Else two vectors a
+    thread until the card is full: more blocks have more loads under way."""
+    if n <= BLOCK * vectors * 4:
+        return 1
+    return min(sms * BLOCKS_A_SM, ceil_div(n, BLOCK * 2 * 4))
 
 
 def one_pass(
@@ -147,16 +156,13 @@ def one_pass(
         source=f"{source}_reduce.cu",
         entry=f"{source}_reduce",
         args=(*inputs, operation, "n"),
-        # As many blocks as are resident at once, or as there is work for.
-        grid=lambda s, t: (
-            max(1, min(t.sms * BLOCKS_A_SM, ceil_div(s["n"], BLOCK * 4 * VECTORS))), 1, 1,
-        ),
+        grid=lambda s, t: (one_pass_grid(s["n"], VECTORS[operation], t.sms), 1, 1),
         block=lambda s, t: (BLOCK, 1, 1),
         title=title,
         macros={
             "OP": ("sum", "max", "dot").index(operation),
             "BLOCK": BLOCK,
-            "VECTORS": VECTORS,
+            "VECTORS": VECTORS[operation],
             **(macros or {}),
         },
         scalars={"n": "int64"},

@@ -17,7 +17,7 @@
 #define BLOCK 512
 #endif
 #ifndef VECTORS
-#define VECTORS 4
+#define VECTORS 8
 #endif
 #define WARP 32
 #define ROUND (BLOCK * VECTORS)  // vectors of four elements a block and round
@@ -84,40 +84,62 @@ __device__ __forceinline__ bool aligned(const void* p) {
     return (reinterpret_cast<unsigned long long>(p) & 15) == 0;
 }
 
-// What this thread takes of x and y. Blocks take whole rounds in turn and then share what is left,
-// which is everything where an array does not start on 16 bytes.
+// Four chains a thread: shorter ones round less, and an addition waits less for the one before.
+__device__ __forceinline__ void take_four(Element (&value)[4], Four x, Four y) {
+    value[0] = take(value[0], x.x, y.x);
+    value[1] = take(value[1], x.y, y.y);
+    value[2] = take(value[2], x.z, y.z);
+    value[3] = take(value[3], x.w, y.w);
+}
+
+// What this thread takes of x and y. For a given n and grid always the same, in the same order.
 __device__ __forceinline__ Element own_share(const Element* __restrict__ x,
                                              const Element* __restrict__ y, long long n) {
+    const Four* x4 = reinterpret_cast<const Four*>(x);
+    const Four* y4 = reinterpret_cast<const Four*>(y);
+    const long long grid_threads = static_cast<long long>(gridDim.x) * BLOCK;
+    const long long vectors = aligned(x) && aligned(y) ? n / 4 : 0;
+    Element value[4] = {identity(), identity(), identity(), identity()};
+    Four u[VECTORS];
+    Four v[VECTORS];
+
     // [rounds]
-    const Four* x4 = reinterpret_cast<const Four*>(x) + threadIdx.x;
-    const Four* y4 = reinterpret_cast<const Four*>(y) + threadIdx.x;
-    long long rounds = aligned(x) && aligned(y) ? n / (4 * ROUND) : 0;
-    // Four chains a thread: shorter ones round less, and an addition waits less for the one before.
-    Element a = identity(), b = identity(), c = identity(), d = identity();
-    for (long long r = blockIdx.x; r < rounds; r += gridDim.x) {
-        Four u[VECTORS];
-        Four v[VECTORS];
+    // Rounds of the whole grid: every thread asks for VECTORS vectors before it adds up any.
+    const long long whole = vectors / (grid_threads * VECTORS) * (grid_threads * VECTORS);
+    for (long long i = static_cast<long long>(blockIdx.x) * ROUND + threadIdx.x; i < whole;
+         i += grid_threads * VECTORS) {
 #pragma unroll
         for (int k = 0; k < VECTORS; ++k) {
-            u[k] = x4[r * ROUND + k * BLOCK];
-#if OP == 2
-            v[k] = y4[r * ROUND + k * BLOCK];
-#else
-            v[k] = u[k];
-#endif
+            u[k] = x4[i + k * BLOCK];
+            v[k] = OP == 2 ? y4[i + k * BLOCK] : u[k];
         }
 #pragma unroll
         for (int k = 0; k < VECTORS; ++k) {
-            a = take(a, u[k].x, v[k].x);
-            b = take(b, u[k].y, v[k].y);
-            c = take(c, u[k].z, v[k].z);
-            d = take(d, u[k].w, v[k].w);
+            take_four(value, u[k], v[k]);
         }
     }
     // [/rounds]
-    long long all = static_cast<long long>(gridDim.x) * BLOCK;
-    for (long long i = rounds * 4 * ROUND + blockIdx.x * BLOCK + threadIdx.x; i < n; i += all) {
-        a = take(a, x[i], y[i]);
+    // [rest]
+    // What is left is less than VECTORS a thread: dealt out evenly, so that nobody works for long.
+    const long long mine = static_cast<long long>(blockIdx.x) * BLOCK + threadIdx.x;
+    const long long rest = whole + mine;
+#pragma unroll
+    for (int k = 0; k < VECTORS; ++k) {
+        if (rest + k * grid_threads < vectors) {
+            u[k] = x4[rest + k * grid_threads];
+            v[k] = OP == 2 ? y4[rest + k * grid_threads] : u[k];
+        }
     }
-    return combine(combine(a, b), combine(c, d));
+#pragma unroll
+    for (int k = 0; k < VECTORS; ++k) {
+        if (rest + k * grid_threads < vectors) {
+            take_four(value, u[k], v[k]);
+        }
+    }
+    // Up to three elements, or all where an array does not start on 16 bytes.
+    for (long long i = 4 * vectors + mine; i < n; i += grid_threads) {
+        value[0] = take(value[0], x[i], y[i]);
+    }
+    // [/rest]
+    return combine(combine(value[0], value[1]), combine(value[2], value[3]));
 }

@@ -3,16 +3,14 @@
 // Launch: BLOCK threads a block, at most MAX_BLOCKS blocks. Not two launches at a time: the blocks
 //         meet in variables of the module.
 // Sizes: any n >= 0, any alignment; for n = 0 the result is the identity of the operation.
-// Look at: last_block_reduce waits three times for L2 after its last addition: for the write of its
-// partial result, for the ticket, for the partial results of the others. Here a partial result and
-// the mark that it is there are one word. The ticket has nothing to order and is asked for at
-// once; who sees a mark has the value, too. And one warp finishes, without barriers.
+// Look at: last_block_reduce waits three times for L2 after its last addition: until its partial
+// result is written, for its ticket, and for the partial results of the others. Here a partial
+// result and the mark that it is there are one word, so the ticket has nothing to order: it is
+// asked for at once, and everybody's slots with it. Who sees a mark has the value, too.
 
 #include "reduce.cuh"
 
 #define MAX_BLOCKS 65536
-#define BATCH 8  // slots a lane asks for before it looks at the first answer
-
 typedef unsigned long long Slot;  // a partial result in the low half, PRESENT, or 0: empty
 #define PRESENT (1ull << 32)
 
@@ -39,54 +37,46 @@ __device__ __forceinline__ void put(Slot* slot, Slot value) {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(slot), "l"(value) : "memory");
 }
 
-// [gather]
-// The partial results of all blocks, in the order of the blocks; leaves the slots empty. A slot
-// may still be on its way when its block's ticket is not: it is looked at until it is there.
-__device__ __forceinline__ Element gather(int lane) {
-    Element value = identity();
-    for (unsigned first = lane; first < gridDim.x; first += WARP * BATCH) {
-        Slot found[BATCH];
-#pragma unroll
-        for (int k = 0; k < BATCH; ++k) {
-            unsigned b = first + k * WARP;
-            found[k] = b < gridDim.x ? look(&slots[b]) : slot_of(identity());
-        }
-#pragma unroll
-        for (int k = 0; k < BATCH; ++k) {
-            unsigned b = first + k * WARP;
-            while (!(found[k] & PRESENT)) {
-                found[k] = look(&slots[b]);
-            }
-            if (b < gridDim.x) {
-                put(&slots[b], 0);
-            }
-            value = combine(value, value_of(found[k]));
-        }
+// [slot]
+// The partial result of a block, `found` being the first look at its slot. It may still be on its
+// way when its block's ticket is not: then it is looked at again. Leaves the slot empty.
+__device__ __forceinline__ Element taken_from(Slot* slot, Slot found) {
+    while (!(found & PRESENT)) {
+        found = look(slot);
     }
-    return warp_combine(value);
+    put(slot, 0);
+    return value_of(found);
 }
-// [/gather]
+// [/slot]
 
 // [single_pass_reduce]
 extern "C" __global__ void __launch_bounds__(BLOCK)
     single_pass_reduce(const Element* x, const Element* y, Element* result, long long n) {
+    __shared__ bool last;
+    const unsigned t = threadIdx.x;
     Element value = block_combine(own_share(x, y, n));
-    int lane = threadIdx.x;
-    if (lane >= WARP) {
-        return;
-    }
     if (gridDim.x > 1) {
         unsigned ticket = 0;
-        if (lane == 0) {
+        if (t == 0) {
             put(&slots[blockIdx.x], slot_of(value));
             ticket = atomicInc(&arrived, gridDim.x - 1);
         }
-        if (__shfl_sync(0xffffffff, ticket, 0) != gridDim.x - 1) {
-            return;  // somebody else is the last
+        Slot early = t < gridDim.x ? look(&slots[t]) : 0;
+        if (t == 0) {
+            last = ticket == gridDim.x - 1;
         }
-        value = gather(lane);
+        __syncthreads();
+        if (!last) {
+            return;
+        }
+        // In the order of the blocks, whoever is the last.
+        value = t < gridDim.x ? taken_from(&slots[t], early) : identity();
+        for (unsigned b = t + BLOCK; b < gridDim.x; b += BLOCK) {
+            value = combine(value, taken_from(&slots[b], look(&slots[b])));
+        }
+        value = block_combine(value);
     }
-    if (lane == 0) {
+    if (t == 0) {
         result[0] = value;
     }
 }
