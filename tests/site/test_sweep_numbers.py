@@ -5,14 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from site_project import convert
+from test_blocks import rows
 
 from kernelbook import catalog, devices
-from kernelbook.errors import KernelbookError
+from kernelbook.errors import KernelbookError, PageError
 from kernelbook.quantities import Grade
 from kernelbook.site import context
 from kernelbook.site.expressions import holds, number
 from kernelbook.site.scope import ProjectScope
-from report.made_up import Tree, measured
+from report.made_up import HOSTILE, Tree, measured
 from report.test_sweeps import EXPERIMENTS
 from tiny import TINY_CU
 
@@ -83,3 +85,14 @@ def test_what_cannot_be_an_extreme_is_one_sentence(
 ) -> None:
     with pytest.raises(KernelbookError, match=says):
         number(text, scope)
+
+
+def test_a_sweep_block_is_a_table_a_card(tree: Tree) -> None:
+    tree.save(measured(tree.catalog, tree.sheets, "scale_4096", {"scale": 9.0}, device=HOSTILE))
+    html = convert("/// sweep | sizes\n///\n", tree.root)
+    assert html.count("<table") == 2
+    assert "<script>" not in html
+    assert rows(html)[0][:2] == ["1,024", "w128"]
+    assert [row[0] for row in rows(html)] == ["1,024", "4,096", "16,384"]
+    with pytest.raises(PageError, match="there is no sweep 'size'"):
+        convert("/// sweep | size\n///\n", tree.root)
