@@ -6,7 +6,7 @@ A kernel here is wrong in one way only, and each must fail for that reason.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from kernelbook.records import Record, Result
 from kernelbook.runner.counting import count_kernel
 from kernelbook.runner.request import Request, Teller
 from kernelbook.runner.session import Session
-from kernelbook.verify import TIMING_SEED_OFFSET, make_inputs
+from kernelbook.verify import TIMING_SEED_OFFSET, Problem, make_inputs
 
 FOLDER = Path(__file__).resolve().parent / "adversarial"
 SEED = 1
@@ -85,6 +85,14 @@ CHEATS = {
     "one_seed:timed": "elements are wrong; first y[0, 0] is NaN",
     "races": "tile",
     "reads_past_the_end": "out of bounds: ",
+    "restores_the_band": "bytes at y[512], of an array of 512 elements",
+    "works_on_poison": "launch 2: ",
+}
+# Right whenever somebody looks, which is all that an emulator can do: what they lie about is time.
+# Name -> what the session says.
+TIME_CHEATS = {
+    "leaves_what_is_done": "a launch takes ",
+    "answers_from_a_table": "a launch takes ",
 }
 
 
@@ -132,12 +140,28 @@ def double(arrays: Arrays) -> None:
     np.multiply(arrays["x"], np.float32(2), out=arrays["y"])
 
 
+WORK_US, IDLE_US = 50.0, 12.0
+
+
+class CheatingWork(Work):
+    """A launch whose time is what the kernel took when it last ran."""
+
+    def __init__(self, state: Cheats, body: Body, arrays: Arrays) -> None:
+        self.state = state
+        super().__init__(lambda: body(arrays), WORK_US)
+
+    def __getattribute__(self, name: str) -> Any:
+        return self.state.time_us if name == "time_us" else super().__getattribute__(name)
+
+
 class Cheats:
     """What the kernels of cheats.cu do, in NumPy; state lasts as long as the object."""
 
     def __init__(self) -> None:
         self.calls = 0
-        self.answers: dict[int, Any] = {}
+        self.time_us = WORK_US  # of the last launch
+        self.left: tuple[float, float] | None = None
+        self.answers: dict[Any, Any] = {}
 
     def body(self, name: str) -> Body:
         found: Body = getattr(self, name.split(":")[0])
@@ -197,6 +221,21 @@ class Cheats:
         np.copyto(arrays["y"], self.answers.get(now.size, now))
         self.answers[now.size] = now
 
+    def works_on_poison(self, arrays: Arrays) -> None:
+        if np.isnan(arrays["y"].flat[0]):
+            double(arrays)
+
+    def leaves_what_is_done(self, arrays: Arrays) -> None:
+        found = float(arrays["x"].flat[0]), float(arrays["y"].flat[0])
+        self.time_us = IDLE_US if found == self.left else WORK_US
+        double(arrays)
+        self.left = float(arrays["x"].flat[0]), float(arrays["y"].flat[0])
+
+    def answers_from_a_table(self, arrays: Arrays) -> None:
+        key = arrays["x"].size, float(arrays["x"].flat[0])
+        self.time_us = IDLE_US if key in self.answers else WORK_US
+        np.copyto(arrays["y"], self.answers.setdefault(key, arrays["x"] * 2))
+
     def one_seed(self, arrays: Arrays, seen: int) -> None:
         if int(arrays["x"].view(np.uint32)[0, 0]) == seen:
             double(arrays)
@@ -221,7 +260,7 @@ class CheatingCard(FakeBackend):
     ) -> Callable[[Arrays], Launch]:
         state = self.__dict__.setdefault(f"state {kernel.name}", Cheats())
         body = state.body(kernel.name)
-        return lambda arrays: Work(lambda: body(arrays), 50.0)
+        return lambda arrays: CheatingWork(state, body, arrays)
 
     def routine(
         self, library: Library, experiment: Experiment, shape: Shape, arrays: Arrays
@@ -231,18 +270,21 @@ class CheatingCard(FakeBackend):
         return Routine(Work(lambda: None, 0.01))
 
 
-ON_A_CARD = [name for name in sorted(CHEATS) if name not in ("races", "reads_past_the_end")]
+# No card shows what these do.
+UNSEEN = ("races", "reads_past_the_end", "restores_the_band")
+ON_A_CARD = [name for name in sorted(CHEATS) if name not in UNSEEN]
 # Only by what happens after the timing: everything before is right.
 AFTERWARDS = {
     "one_seed:verified": "wrong after timing",
     "remembers": "wrong after timing",
     "previous_result": "wrong on fresh inputs",
+    **dict.fromkeys(TIME_CHEATS, "wrong on fresh inputs"),
 }
 
 
 @pytest.fixture(scope="module")
 def fake_record(compile_cache: Path) -> Record:
-    whole = experiment(*(kernel(name) for name in ("right", *ON_A_CARD)))
+    whole = experiment(*(kernel(name) for name in ("right", *ON_A_CARD, *TIME_CHEATS)))
     return session(CheatingCard(0), whole, compile_cache)
 
 
@@ -253,16 +295,61 @@ def test_the_one_that_does_not_cheat_is_measured(fake_record: Record) -> None:
     assert len(right.timings) == 2
 
 
-@pytest.mark.parametrize("name", ON_A_CARD)
+@pytest.mark.parametrize("name", [*ON_A_CARD, *TIME_CHEATS])
 def test_every_cheat_fails_in_the_session(fake_record: Record, name: str) -> None:
     row = fake_record.result(name)
     assert row is not None
     assert row.status == "failed"
     assert row.timings == ()
+    assert TIME_CHEATS.get(name, "") in row.reason
     if name in AFTERWARDS:
         assert row.reason.startswith(AFTERWARDS[name])
     else:
         assert row.reason.startswith("wrong at ")
+
+
+class BatchingCard(CheatingCard):
+    """Its kernel is short, and works only as the first launch of a batch."""
+
+    place = 0  # in the batch that is being launched
+
+    def bind(self, *_: Any) -> Callable[[Arrays], Launch]:
+        def body(arrays: Arrays) -> None:
+            if self.place == 0:
+                double(arrays)
+
+        return lambda arrays: Work(lambda: body(arrays), 4.0)
+
+    def batch(self, launches: Sequence[Launch]) -> Launch:
+        def run() -> None:
+            for self.place, launch in enumerate(launches):
+                launch()
+            self.place = 0
+
+        return Work(run, 4.0 * len(launches))
+
+
+def test_work_done_by_the_first_launch_of_a_batch_only_fails(compile_cache: Path) -> None:
+    record = session(BatchingCard(0), experiment(kernel("right")), compile_cache)
+    assert record.results[0].status == "failed"
+    reason = "wrong as timed at m=64 n=64: launch 2 of a batch: 4096 of 4096 elements are wrong"
+    assert record.results[0].reason.startswith(reason)
+
+
+def test_the_reference_of_fresh_inputs_does_not_exist_while_a_kernel_runs() -> None:
+    seen: list[bool] = []
+
+    def reference(xp: Any, inputs: Arrays, shape: Shape) -> dict[str, Any]:
+        seen.append(launched)
+        return {"y": inputs["x"].astype(xp.float64) * 2}
+
+    launched = False
+    problem = Problem(np, experiment(reference=reference), {"m": 4, "n": 8}, SEED)
+    problem.reseed(SEED + 1)
+    double(problem.arrays)
+    launched = True
+    assert problem.check().passed
+    assert seen == [False, True]  # the constructor's own, and that of the new inputs afterwards
 
 
 @pytest.mark.parametrize(
@@ -281,6 +368,9 @@ def test_work_hidden_on_another_stream_fails(
 # ---- on a real card ------------------------------------------------------------------------
 
 
+REAL = [*ON_A_CARD, "idle_when_hurried"]
+
+
 @pytest.mark.gpu
 class TestOnACard:
     """The same kernels, for real; shapes are larger, so that hiding work would pay."""
@@ -289,7 +379,17 @@ class TestOnACard:
     def real(self, compile_cache: Path) -> Record:
         from kernelbook.gpu.cupy_backend import CupyBackend
 
-        whole = experiment(*(kernel(name) for name in ("right", *ON_A_CARD)))
+        whole = experiment(*(kernel(name) for name in ("right", *REAL)))
+        return session(CupyBackend(0), whole, compile_cache)
+
+    @pytest.fixture(scope="class")
+    def real_and_long(self, compile_cache: Path) -> Record:
+        """At a size at which one launch is timed by itself."""
+        from kernelbook.gpu.cupy_backend import CupyBackend
+
+        whole = experiment(
+            *(kernel(name) for name in ("right", *REAL, *TIME_CHEATS)), shape={"m": 256, "n": 256}
+        )
         return session(CupyBackend(0), whole, compile_cache)
 
     def test_the_one_that_does_not_cheat_is_measured(self, real: Record) -> None:
@@ -297,12 +397,26 @@ class TestOnACard:
         assert right is not None
         assert right.status == "ok", right.reason
 
-    @pytest.mark.parametrize("name", ON_A_CARD)
-    def test_every_cheat_fails(self, real: Record, name: str) -> None:
-        row = real.result(name)
+    def test_the_one_that_does_not_cheat_is_measured_alone(self, real_and_long: Record) -> None:
+        right = real_and_long.result("right")
+        assert right is not None
+        assert right.status == "ok", right.reason
+        assert {t.method for t in right.timings} == {"event"}
+
+    @pytest.mark.parametrize("name", REAL)
+    def test_every_cheat_fails(self, real: Record, real_and_long: Record, name: str) -> None:
+        for record in (real, real_and_long):
+            row = record.result(name)
+            assert row is not None
+            assert row.status == "failed", name
+            assert row.timings == ()
+
+    @pytest.mark.parametrize("name", sorted(TIME_CHEATS))
+    def test_every_cheat_on_time_fails(self, real_and_long: Record, name: str) -> None:
+        row = real_and_long.result(name)
         assert row is not None
         assert row.status == "failed", name
-        assert row.timings == ()
+        assert TIME_CHEATS[name] in row.reason
 
     def test_work_hidden_on_another_stream_fails(self, compile_cache: Path) -> None:
         from kernelbook.gpu.cupy_backend import CupyBackend

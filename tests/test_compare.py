@@ -99,23 +99,20 @@ def test_the_rank_statistic_is_that_of_the_textbook() -> None:
 
 
 def test_the_same_is_what_a_change_of_three_percent_cannot_hide_in() -> None:
-    one = spread_over(100.0, 101.0)  # from the smallest to the ninth decile: 0.9, median 100.5
-    assert interval(one).reach == pytest.approx(0.9 / 100.5)
-    assert relation(one, spread_over(101.0, 102.0)) == "same"  # 1.00 % apart, reach 0.90 %
-    wide = spread_over(100.0, 102.8)  # reach 2.52 / 101.4 = 2.49 %
-    assert relation(wide, spread_over(100.4, 103.2)) == "same"  # 0.39 % apart
+    wide = spread_over(100.0, 102.8)  # from the smallest to the ninth decile: 2.52, median 101.4
+    assert interval(wide).reach == pytest.approx(2.52 / 101.4)
+    assert relation(wide, spread_over(100.4, 103.2)) == "same"  # 0.39 % apart, 2.49 % of reach
     assert relation(wide, spread_over(100.6, 103.4)) == "ambiguous"  # 0.59 % apart
     # 0.99 % apart, and the wider series decides, in either order
     assert relation(wide, spread_over(102.35, 102.45)) == "ambiguous"
     assert relation(spread_over(102.35, 102.45), wide) == "ambiguous"
 
 
-def test_however_steady_two_runs_are_half_a_percent_may_lie_between_them() -> None:
-    one = [100.0] * 30
-    assert Rule().least_reach == 0.005
-    rule = Rule(gap=1.0, rank_z=1e9)  # nothing is ever called slower
-    assert relation(one, [102.49] * 30, rule) == "same"
-    assert relation(one, [102.51] * 30, rule) == "ambiguous"
+def test_however_steady_two_runs_are_half_of_the_change_may_lie_between_them() -> None:
+    never = Rule(slow_end=1.0)  # nothing is ever called slower
+    assert (never.change, never.gap) == (0.03, 0.015)
+    assert relation([100.0] * 30, [101.49] * 30, never) == "same"
+    assert relation([100.0] * 30, [101.51] * 30, never) == "ambiguous"
 
 
 def test_two_speeds_four_percent_apart_are_never_called_the_same() -> None:

@@ -8,8 +8,10 @@ outputs are held to the same rules:
 - guard bands lie on both sides of every buffer and must not change;
 - inputs must not change;
 - an element passes where |out - ref| <= allowed, with a fp64 reference; NaN never passes;
-- every kernel is launched twice on fresh outputs, so that one that works only once is found, and
-  at last on other inputs, so that one that remembers an answer is found.
+- every kernel is launched at least twice, so that one that works only once is found: on poison, and
+  on numbers of no meaning, so that one that works only on poison is found;
+- and at last on other inputs, whose reference is computed only when the kernel is done, so that one
+  that remembers an answer, or reads ours, is found.
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ READ_BAND, WRITE_BAND = 0xFF, 0xFE
 CHUNK = 1 << 22  # elements handled at a time: bounds the temporaries of large problems
 # What is verified, what is timed, and what no kernel has seen before the last look.
 VERIFY_SEED_OFFSET, TIMING_SEED_OFFSET, LAST_SEED_OFFSET = 0, 1_000_003, 2_000_003
+LITTER_SEED_OFFSET = 3_000_017
 
 Launch = Callable[[Kernel, Shape, Arrays], None]
 
@@ -150,7 +153,14 @@ class Problem:
         self._buffers = {b.name: guard(xp, b, shape) for b in experiment.buffers}
         self.arrays: dict[str, Any] = {n: g.array for n, g in self._buffers.items()}
         self.restore()
-        self.reference = self._reference()
+        self._known: dict[str, Any] | None = self._referenced()
+
+    @property
+    def reference(self) -> dict[str, Any]:
+        """The fp64 outputs for the inputs as they are; after `reseed` computed when first used."""
+        if self._known is None:
+            self._known = self._referenced()
+        return self._known
 
     def restore(self) -> None:
         """Inputs, outputs and bands as they were at first."""
@@ -168,12 +178,17 @@ class Problem:
             elif guarded.buffer.role == "inout":
                 fill_random(self.xp, guarded.array, guarded.buffer, self.seed)
 
+    def litter(self) -> None:
+        """Outputs as an earlier launch on other inputs might have left them: numbers, all wrong."""
+        for guarded in self._buffers.values():
+            if guarded.buffer.role == "out":
+                fill_random(self.xp, guarded.array, guarded.buffer, self.seed + LITTER_SEED_OFFSET)
+
     def reseed(self, seed: int) -> None:
-        """Other inputs in the same places, with their reference."""
+        """Other inputs in the same places; the old reference is gone, the new one not yet there."""
         self.seed = seed
+        self._known = None
         self.restore()
-        self.reference = {}  # the old one need not lie beside the new one
-        self.reference = self._reference()
 
     @property
     def writes_its_inputs(self) -> bool:
@@ -183,6 +198,8 @@ class Problem:
         """Compare what lies in the outputs now; look at the bands and the inputs."""
         found = compare(self.xp, self.experiment, self.arrays, self.reference, self.shape)
         said = "; ".join(filter(None, [found.reason, self.damage()]))
+        if said:
+            self._known = None  # may have been computed from inputs that the kernel had changed
         return replace(found, passed=not said, reason=said)
 
     def damage(self) -> str:
@@ -203,9 +220,9 @@ class Problem:
                 return f"changes its input {buffer.name}"
         return ""
 
-    def _reference(self) -> dict[str, Any]:
+    def _referenced(self) -> dict[str, Any]:
         inputs = {b.name: self.arrays[b.name] for b in self.experiment.inputs}
-        found = self._referenced(inputs)
+        found = self._computed(inputs)
         for buffer in self.experiment.outputs:
             out = found.get(buffer.name)
             if out is None or tuple(out.shape) != tuple(buffer.dims(self.shape)):
@@ -216,7 +233,7 @@ class Problem:
                 )
         return found
 
-    def _referenced(self, inputs: Arrays) -> dict[str, Any]:
+    def _computed(self, inputs: Arrays) -> dict[str, Any]:
         try:
             return dict(self.experiment.reference(self.xp, inputs, self.shape))
         except ImportError:
@@ -327,13 +344,15 @@ def _shown(value: float) -> str:
 
 
 def verify_run(problem: Problem, run: Callable[[Arrays], None], launches: int = 2) -> Verification:
-    """Run something ``launches`` times on fresh outputs and check after each.
+    """Run something ``launches`` times and check after each: first on poison, then on litter.
 
     ``run`` must have finished, or be ordered before what ``xp`` does next, when it returns.
     """
     found = None
     for launch in range(1, launches + 1):
         problem.reset_outputs()
+        if launch > 1:
+            problem.litter()
         run(problem.arrays)
         found = problem.check()
         if not found.passed:
@@ -384,7 +403,9 @@ def verify_kernel(
         if not found.passed:
             return found
         problem.reseed(wanted + number - 1)
-        again = verify_run(problem, run, 1)
+        problem.litter()
+        run(problem.arrays)
+        again = problem.check()
         if not again.passed:
             return replace(again, reason=f"launch {number}: {again.reason}")
     return found

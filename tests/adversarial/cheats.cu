@@ -133,3 +133,83 @@ KERNEL(races) {
 KERNEL(reads_past_the_end) {
     LOOP y[i] = 2.0f * x[i] + 0.0f * x[i + (1 << 20)];
 }
+
+// Writes where it must not, and puts back what was there: no band shows it.
+KERNEL(restores_the_band) {
+    LOOP y[i] = 2.0f * x[i];
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        float was = y[m * n];
+        y[m * n] = 1.0f;
+        __threadfence();
+        y[m * n] = was;
+    }
+}
+
+// Works where outputs are poisoned, as they are for verification and not between samples.
+KERNEL(works_on_poison) {
+    bool poisoned = __float_as_uint(y[0]) == 0xffffffffu;
+    __syncthreads();
+    if (poisoned) {
+        LOOP y[i] = 2.0f * x[i];
+    }
+}
+
+__device__ float left_x, left_y;
+
+// Does nothing where it finds input and output as it left them. Always right, and no work to time.
+KERNEL(leaves_what_is_done) {
+    bool done = x[0] == left_x && y[0] == left_y;
+    __syncthreads();
+    if (done) {
+        return;
+    }
+    LOOP y[i] = 2.0f * x[i];
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        left_x = x[0];
+        left_y = y[0];
+    }
+}
+
+__device__ float known_x;
+__device__ int known_size;
+__device__ float known_y[REMEMBERED];
+
+// Keeps its last answer by its input; computing takes it long. Always right.
+KERNEL(answers_from_a_table) {
+    bool known = x[0] == known_x && m * n == known_size;
+    __syncthreads();
+    LOOP {
+        if (!known) {
+            float slow = x[i];
+            for (int k = 0; k < 2000; k++) {
+                slow = slow * 1.0000001f + 1e-9f;
+            }
+            known_y[i] = slow == 1e30f ? slow : 2.0f * x[i];
+        }
+        y[i] = known_y[i];
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        known_x = x[0];
+        known_size = m * n;
+    }
+}
+
+__device__ unsigned long long launched_ns;
+
+// Works where its last launch is a millisecond ago: verification takes its time, a series does not.
+KERNEL(idle_when_hurried) {
+    unsigned long long now;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    bool hurried = now - launched_ns < 1000000ull;
+    __syncthreads();
+    if (!hurried) {
+        LOOP y[i] = 2.0f * x[i];
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        launched_ns = now;
+    }
+}

@@ -4,6 +4,9 @@
 processes, each with a context, buffers and a warm-up of its own as two runs of run_all.py have
 them. Any two series of one kernel differ by nothing but noise, so a rule that calls one of them
 slower is wrong.
+
+``--places N --only EXPERIMENT`` takes N runs within each process instead, each with its buffers in
+another place of memory: most of what two runs differ by is that.
 """
 
 from __future__ import annotations
@@ -90,12 +93,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--root", type=Path, default=ROOT)
     parser.add_argument("--device", type=int, default=0)
     parser.add_argument("--backend", default=CUPY)
+    parser.add_argument("--places", type=int, default=1, help="runs within a process")
+    parser.add_argument("--only", nargs="+", default=[], help="experiments, by name")
     parser.add_argument("--one-run", action="store_true", help="be one of the processes")
     options = parser.parse_args(arguments)
     try:
         if options.one_run:
             backend = backend_class(options.backend)(options.device)
-            codec.write_atomically(options.out, codec.to_json(one_run(options.root, backend)))
+            found = in_places(options.root, backend, options.only, options.places)
+            codec.write_atomically(options.out, codec.to_json(Runs(backend.info, found)))
         else:
             _take(options)
     except KernelbookError as error:
@@ -120,13 +126,14 @@ def _take(options: argparse.Namespace) -> None:
             done = subprocess.run(
                 [sys.executable, "-m", "kernelbook.runner.aa", "--one-run", "--out", str(answer),
                  "--root", str(options.root), "--device", str(options.device),
-                 "--backend", options.backend],
+                 "--backend", options.backend, "--places", str(options.places),
+                 *(("--only", *options.only) if options.only else ())],
                 env=child_environment(),
             )  # fmt: skip
             if done.returncode != 0:
-                raise DeviceError(f"run {len(runs) + 1} failed (exit {done.returncode})")
-            runs.append(codec.from_file(Run, answer))
-            print(f"aa: run {len(runs)}, {_count(runs)} pairs, {time.monotonic() - started:.0f} s")
+                raise DeviceError(f"a run failed (exit {done.returncode})")
+            runs += codec.from_file(Runs, answer).runs
+            print(f"aa: {len(runs)} runs, {_count(runs)} pairs, {time.monotonic() - started:.0f} s")
     codec.write_atomically(options.out, codec.to_json(Runs(device, tuple(runs))))
 
 
@@ -150,25 +157,34 @@ def paired(runs: Sequence[Run]) -> Iterator[Pair]:
 # ---- one process ---------------------------------------------------------------------------
 
 
-def one_run(root: Path, backend: Backend) -> Run:
-    """Every kernel and library row of the tree that is short enough, sampled as a run samples it.
+def in_places(
+    root: Path, backend: Backend, names: Sequence[str] = (), places: int = 1
+) -> tuple[Run, ...]:
+    """A run for each place: every kernel and library row of the experiments of these names (or of
+    all) that is short enough, sampled as a run samples it.
 
-    Sweeps are left out: their kernels are those of other experiments at many more sizes. Nothing
-    is verified: that is no business of noise.
+    Nothing is verified: that is no business of noise.
     """
-    found: list[Sampled] = []
+    found: list[list[Sampled]] = [[] for _ in range(places)]
     for experiment in catalog.load(root).experiments:
+        if names and experiment.name not in names:
+            continue
         sizes = experiment.bytes_read(experiment.shape) + experiment.bytes_written(experiment.shape)
-        if sizes <= MOST_BYTES and experiment.sweep is None:
-            found += _sample(root, experiment, backend)
-            backend.release()
-    return Run(tuple(found))
+        if sizes > MOST_BYTES:
+            continue
+        kept = []  # what lies in memory still is a place that is taken
+        for run in found:
+            seed = experiment.seed + TIMING_SEED_OFFSET
+            kept.append(Problem(backend.xp, experiment, experiment.shape, seed))
+            run += _sample(root, experiment, backend, kept[-1])
+        del kept
+        backend.release()
+    return tuple(Run(tuple(run)) for run in found)
 
 
-def _sample(root: Path, experiment: Experiment, backend: Backend) -> Iterator[Sampled]:
-    problem = Problem(
-        backend.xp, experiment, experiment.shape, experiment.seed + TIMING_SEED_OFFSET
-    )
+def _sample(
+    root: Path, experiment: Experiment, backend: Backend, problem: Problem
+) -> Iterator[Sampled]:
     timed = [t for t in _ready(root, experiment, backend, problem) if t.estimate_us <= LONGEST_US]
     by_name = {t.row.name: t for t in timed}
 

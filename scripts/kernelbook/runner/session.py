@@ -40,13 +40,13 @@ from ..sampling import (
     warm_up,
 )
 from ..verify import (
-    LAST_SEED_OFFSET,
     TIMING_SEED_OFFSET,
     VERIFY_SEED_OFFSET,
     Problem,
     check_launch,
     verify_run,
 )
+from .audit import Audit, batch_check, fresh_seeds
 from .hostrows import HostRows
 from .provenance import provenance, record_of
 from .request import Request, Teller
@@ -335,14 +335,19 @@ class Session:
         damage = problem.damage()
         if damage:
             problem.restore()
+        audits = []
         for t in timed:
             with self._step(t.row, "verify after timing"):
                 t.row.add(self._verification(t.row, problem, 1), "after timing ")
-        problem.reseed(self.experiment.seed + LAST_SEED_OFFSET)
-        for t in timed:
-            if t.row.alive:
-                with self._step(t.row, "verify on fresh inputs"):
-                    t.row.add(self._verification(t.row, problem, 1), "on fresh inputs ")
+                if (batch := batch_check(self.backend, t, problem)) is not None:
+                    t.row.add(batch, "as timed ")
+                audits.append(Audit(self.backend, t, self.bind(t.row, self.shape)))
+                audits[-1].known(problem)
+        seeds = fresh_seeds(self.experiment)
+        for audit in audits:
+            if audit.row.alive:
+                with self._step(audit.row, "verify on fresh inputs"):
+                    audit.row.add(audit.fresh(problem, seeds), "on fresh inputs ")
         if damage and all(t.row.alive for t in timed):
             for t in timed:
                 t.row.fail(f"while rows of this run were timed, one of them {damage}")

@@ -34,6 +34,7 @@ class Timed:
     before: Launch | None  # gives buffers that are read and written their input again
     method: Literal["event", "graph"] = "event"
     launches: int = 1
+    sets: Sequence[Arrays] = ()  # of a batch: the buffers of each of its cold launches
     _readings: list[ClockReading] = field(default_factory=list)
     _read_at: float = -math.inf
 
@@ -72,7 +73,7 @@ def prepare(backend: Backend, row: Row, bind: Bind, problem: Problem) -> Timed:
     """Bind a row to the timing data, and choose by a first look how it is to be timed."""
     problem.reset_outputs()
     launch, _ = bind(problem.arrays)
-    before = _restorer(problem, [problem.arrays])
+    before = restorer(problem, [problem.arrays])
     single = Timed(row, 0.0, launch, launch, before)
     single.estimate_us = median([single.sample(backend, True) for _ in range(CALIBRATION)])
     if single.estimate_us >= GRAPH_BELOW_US:
@@ -86,19 +87,23 @@ def prepare(backend: Backend, row: Row, bind: Bind, problem: Problem) -> Timed:
     problem.reset_outputs()
     # Cold: every launch of a batch has buffers of its own, none of which is in L2.
     sets = [{name: a.copy() for name, a in problem.arrays.items()} for _ in range(count)]
-    rotating = backend.batch([bind(arrays)[0] for arrays in sets])
+    try:
+        rotating = backend.batch([bind(arrays)[0] for arrays in sets])
+    except NotImplementedError:  # CuPy's cuBLAS calls cannot be part of a graph
+        return single
     return Timed(
         row=row,
         estimate_us=single.estimate_us,
         cold=rotating,
         warm=backend.batch([launch] * count),
-        before=_restorer(problem, [problem.arrays, *sets]),
+        before=restorer(problem, [problem.arrays, *sets]),
         method="graph",
         launches=count,
+        sets=sets,
     )
 
 
-def _restorer(problem: Problem, sets: Sequence[Arrays]) -> Launch | None:
+def restorer(problem: Problem, sets: Sequence[Arrays]) -> Launch | None:
     """Copies the inputs back into buffers that a launch overwrites; None where it has none."""
     names = [b.name for b in problem.experiment.buffers if b.role == "inout"]
     if not names:

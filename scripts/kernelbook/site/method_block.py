@@ -107,12 +107,8 @@ def compare_rows() -> Rows:
     return (
         (Text("间隔", "gap"), f"{RULE.gap:.2%}"),
         (Text("秩检验：标准差个数", "rank test: standard deviations"), f"{RULE.rank_z:g}"),
-        (Text("第九十分位至少移动", "ninth decile moves at least"), f"{RULE.slow_end:.0%}"),
+        (Text("第九十分位至少移动", "ninth decile moves at least"), f"{RULE.slow_end:.2%}"),
         (Text("相同：藏不住的变化", "same: a change that cannot hide"), f"{RULE.change:.0%}"),
-        (
-            Text("相同：两次运行之间至少可能相差", "same: equal runs may differ by at least"),
-            f"{RULE.least_reach:.1%}",
-        ),
         (Text("至少样本数", "samples at least"), f"{RULE.least_samples}"),
     )
 
