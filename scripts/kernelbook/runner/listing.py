@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 
 from ..catalog import Selection
 from ..records import Record, Result
@@ -12,17 +13,23 @@ from .progress import Display
 
 
 def list_everything(display: Display, selections: Sequence[Selection]) -> None:
-    """Chapters, experiments and variants, one row each."""
+    """Chapters, experiments or sweeps, and variants, one row each."""
     rows = []
-    for s in selections:
-        e = s.experiment
-        rows.append([e.chapter, e.name, "", shape_text(e.shape), e.title.en])
-        for name in s.variants:
-            variant = e.variant(name)
-            rows.append(["", "", name, variant.kind, variant.title.en])
+    for _, group in groupby(selections, lambda s: s.experiment.sweep or s.experiment.name):
+        members = [s.experiment for s in group]
+        e, sweep = members[0], members[0].sweep
+        if sweep is None:
+            rows.append([e.chapter, e.name, "", shape_text(e.shape), e.title.en])
+        else:
+            ends = f"{e.name} to {members[-1].name}" if len(members) > 1 else e.name
+            count = f"{len(members)} experiments"
+            rows.append([e.chapter, sweep.name, "", count, f"{sweep.title.en}: {ends}"])
+        asked = {name for s in selections if s.experiment is e for name in s.variants}
+        for variant in (v for v in e.variants if v.name in asked):
+            rows.append(["", "", variant.name, variant.kind, variant.title.en])
     display.table(
         "Experiments (--only takes any of the first three columns)",
-        ("chapter", "experiment", "variant", "shape or kind", "what it is"),
+        ("chapter", "experiment or sweep", "variant", "shape or kind", "what it is"),
         rows,
     )
 
