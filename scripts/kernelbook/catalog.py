@@ -66,6 +66,12 @@ class Catalog:
         """
         return self._stand_ins[self.experiment(name).name]
 
+    def holder(self, evidence: str, name: str) -> str:
+        """The experiment whose record says what is known of this one in a grade of evidence."""
+        if evidence in ("compiled", "counted"):
+            return self._stand_ins.get(name, name)
+        return name
+
     @cached_property
     def _stand_ins(self) -> Mapping[str, str]:
         first: dict[object, str] = {}

@@ -20,7 +20,7 @@ from kernelbook.report.pages import page
 from kernelbook.report.tables import kernels_table
 from tiny import TINY_CU
 
-from .made_up import HOSTILE, Tree, measured
+from .made_up import HOSTILE, Tree, counted, measured
 from .test_charts import texts
 
 EXPERIMENTS = """
@@ -92,11 +92,24 @@ def test_members_of_equal_kernels_are_compiled_and_counted_as_the_first_of_them(
         "scale_100": "scale_100", "scale_1024": "scale_1024", "scale_4096": "scale_1024",
         "scale_16384": "scale_16384",
     }  # fmt: skip
+    assert tree.holder("compiled", "scale_4096") == "scale_1024"
+    assert tree.holder("measured", "scale_4096") == "scale_4096"
+    assert tree.holder("counted", "gone") == "gone"
     asked = tree.stand_ins(tree.select(["scale_4096/scale"]))
     assert [(s.experiment.name, s.variants) for s in asked] == [("scale_1024", ("scale",))]
     assert [s.experiment.name for s in tree.select(["sizes"])] == [
         "scale_1024", "scale_4096", "scale_16384",
     ]  # fmt: skip
+
+
+def test_what_is_counted_of_one_is_known_of_the_members_it_stands_for(sizes: Tree) -> None:
+    sizes.save(counted(sizes.catalog, sizes.sheets, "scale_1024", {"scale": {"flops": 256.0}}))
+    book = sizes.book()
+    (item,) = book.records_of("counted", "scale_4096")
+    assert item.record.experiment == "scale_1024"
+    assert book.records_of("counted", "scale_16384") == ()
+    table = sweeps.sweep_counts(book, sweeps.members_of(book, "sizes"))
+    assert [line.cells[1].text.en for line in table.lines] == ["256"]
 
 
 @pytest.mark.parametrize(

@@ -52,11 +52,15 @@ class Book:
         return any(s.local for s in self.stored)
 
     def records_of(self, evidence: str, experiment: str = "") -> tuple[Stored, ...]:
-        """Records of a grade (and experiment): reference device first, local last."""
+        """Records of a grade (and experiment): reference device first, local last.
+
+        A member of a sweep is compiled and counted as another one, whose record is given then.
+        """
+        holder = self.catalog.holder(evidence, experiment)
         found = [
             s
             for s in self.stored
-            if s.record.evidence == evidence and experiment in ("", s.record.experiment)
+            if s.record.evidence == evidence and holder in ("", s.record.experiment)
         ]
         return tuple(sorted(found, key=self._device_order))
 

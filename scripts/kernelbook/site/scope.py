@@ -81,9 +81,8 @@ class ProjectScope:
         experiment, variant, cache, name = _split(evidence, parts)
         if device is None:
             device = self._default_device(evidence, experiment, variant, name, cache)
-        row = self.project.index.find(
-            evidence, experiment, variant, name, device=device, cache=cache
-        )
+        holder = self.project.book.catalog.holder(evidence, experiment)
+        row = self.project.index.find(evidence, holder, variant, name, device=device, cache=cache)
         if row.stale and self.strict and self._ours(row):
             raise PageError(
                 f"{experiment}/{variant} {name} is stale: the tree has changed since",
