@@ -122,7 +122,9 @@ def _size(value: float, binary: bool) -> str:
     if not binary:
         return f"{value:,.0f}"
     power = min(int(math.log2(max(value, 1)) // 10), len(BINARY) - 1)
-    return f"{value / 2 ** (10 * power):.4g} {BINARY[power]}"
+    shown = value / 2 ** (10 * power)
+    # Three digits: a few bytes beside the data (a sum's result, say) are left out.
+    return f"{shown:.0f} {BINARY[power]}" if shown >= 100 else f"{shown:.3g} {BINARY[power]}"
 
 
 def _y_axis(

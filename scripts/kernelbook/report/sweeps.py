@@ -7,16 +7,18 @@ from dataclasses import dataclass, replace
 
 from ..errors import PageError
 from ..experiment import Experiment, Kernel, Library, Text, Variant
-from ..metrics import METRICS
+from ..metrics import METRICS, metric
 from ..records import Stored
 from .book import Book
 from .lines import Entry, fill, run_notes
 from .model import EMPTY, Cell, Header, Line, Table, both
 from .rows import anchor_of
+from .show import convert
 from .tables import compiled_table, counts_table, timed_entry
 
 CONFIGURATION = Header("configuration", Text("配置", "configuration"), numeric=False)
 TIMES_UP_TO = 2  # variants: of more, only their rates are shown
+SMALL_RATE = 100.0
 RATES = {"memory": "bandwidth", "compute": "throughput"}
 WARM = Text("（L2 热）", " (warm L2)")
 
@@ -54,7 +56,8 @@ def runs(book: Book, members: Sequence[Experiment], grade: str) -> tuple[Run, ..
 
 
 def sweep_table(book: Book, members: Sequence[Experiment], run: Run) -> Table:
-    """One card's times, rates and ratios: cold, and of warm L2 the ratios or else the rates."""
+    """One card's times, rates and ratios: cold, and of warm L2 the ratios (of what arithmetic
+    bounds) or the rates."""
     columns = [_size_columns(members), *_configurations(members)]
     for cache in ("cold", "warm"):
         for variant in _timed_variants(members[0]):
@@ -126,7 +129,8 @@ def _measured(
     heads = tuple(_titled(head, title, warm) for head in heads)
     cells = iter(lines)
     blank = (EMPTY,) * len(heads)
-    return heads, [next(cells).cells[2:] if entry else blank for entry in entries]
+    rows = [next(cells).cells[2:] if entry else blank for entry in entries]
+    return heads, [tuple(map(_precise, names, row)) for row in rows]
 
 
 def _titled(head: Header, variant: Text, warm: Text) -> Header:
@@ -146,10 +150,18 @@ def _columns(
         rate = "time"
     library = next((v.name for v in experiment.variants if isinstance(v, Library)), "")
     held_against = [f"{rate}/{library}"] if library and isinstance(variant, Kernel) else []
-    if cache == "warm":
-        return tuple(held_against) if library else (rate,)
+    if cache == "warm":  # of what memory bounds, how much more L2 gives is looked at
+        return tuple(held_against) if library and experiment.bound == "compute" else (rate,)
     few = len(_timed_variants(experiment)) <= TIMES_UP_TO
     return tuple(dict.fromkeys([*(["time"] if few else []), rate, *held_against]))
+
+
+def _precise(name: str, cell: Cell) -> Cell:
+    """Bandwidths of a sweep span decades: the small ones are written with three digits, too."""
+    if name != "bandwidth" or cell.row is None:
+        return cell
+    value = convert(cell.row.value, cell.row.unit, metric(name).unit)
+    return replace(cell, text=both(f"{value:.3g}")) if 0 < value < SMALL_RATE else cell
 
 
 def _line(member: Experiment, item: Stored, cells: tuple[Cell, ...]) -> Line:
