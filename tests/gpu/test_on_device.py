@@ -18,6 +18,7 @@ from kernelbook.gpu.libraries import ROUTINES
 from kernelbook.records import Record
 from kernelbook.resources import compile_kernel
 from kernelbook.runner.measuring import MeasureSettings, measure
+from kernelbook.runner.process import Crew
 from kernelbook.sampling import median
 from kernelbook.verify import Problem, make_inputs, verify_kernel, verify_run
 
@@ -236,6 +237,17 @@ def measured(planted: Experiment, *variants: str) -> Record:
         root=planted.folder.parents[1], quick=True, step_limit_s=20.0, time_limit_s=120.0
     )
     return measure(planted, variants, settings, lambda text: None)
+
+
+def test_members_of_a_sweep_are_measured_one_after_another_by_one_process() -> None:
+    members = [e for e in CATALOG.experiments if e.sweep and e.sweep.name == "squares"][:2]
+    settings = MeasureSettings(root=ROOT, quick=True, cache_dir=ROOT / ".cache" / "kernelbook")
+    with Crew(settings) as crew:
+        records = [measure(e, None, settings, lambda text: None, crew) for e in members]
+    for record in records:
+        assert {r.status for r in record.results} == {"ok"}
+        # What the first one loaded and noted is not the second one's.
+        assert set(record.notes) == set(records[0].notes)
 
 
 def test_a_kernel_that_faults_costs_its_own_row(planted: Experiment) -> None:
