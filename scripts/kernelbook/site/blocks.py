@@ -20,6 +20,7 @@ from pymdownx.blocks.block import Block
 from kernelbook.errors import KernelbookError, PageError
 from kernelbook.site.page import PageState
 from kernelbook.site.place import PageBuildError
+from kernelbook.site.tokens import restore
 
 _LEFTOVER = re.compile(r"(?:^|\n)[ ]{0,3}(?P<line>/{3,}[ ]*(?P<name>[\w-]*)[^\n]*)")
 
@@ -55,6 +56,8 @@ class BookBlock(Block):
         return page
 
     def _validate(self, parent: ET.Element, arg: Any, **options: Any) -> bool:
+        if isinstance(arg, str):  # a number in it is no number here
+            arg = restore(arg, tuple(self.config["tokens"]))
         header = f"{'/' * self.length} {self.NAME} |"
         header = " ".join(f"{header} {arg or ''}".split())
         self.line = self.page.take_line(header) or self.page.take_line(header.removesuffix(" |"))

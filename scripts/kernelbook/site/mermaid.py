@@ -153,7 +153,9 @@ def fence(
     Complains, with the line of the article, where mermaid refuses the diagram or would misread it.
     """
     assert md is not None
-    extension = next(e for e in md.registeredExtensions if isinstance(e, MermaidExtension))
+    extension = next((e for e in md.registeredExtensions if isinstance(e, MermaidExtension)), None)
+    if extension is None:
+        raise page_error(md, "kernelbook.site.mermaid is not among the Markdown extensions", line=1)
     source = src.strip("\n")
     key = cache.key_of(_renderer(), source)
     try:

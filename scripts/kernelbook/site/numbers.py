@@ -26,6 +26,9 @@ _SHOWN_SOURCES = 3
 _LONG = re.compile(r"\d{3}")
 _NO_BREAK = "\u00a0"
 
+# What a block may stand behind: items of lists and quotations.
+_MARKERS = re.compile(r"^(?:[ \t]*(?:[-*+>]|\d+[.)])(?=[ \t]|$))+")
+
 
 class TokenPreprocessor(Preprocessor):
     """Takes the tokens out of the page before anything else reads it."""
@@ -40,8 +43,9 @@ class TokenPreprocessor(Preprocessor):
         text, found = extract("\n".join(lines), first_line)
         self.tokens[:] = found
         for number, line in enumerate(lines, first_line):
-            if line.lstrip().startswith("///"):
-                self.page.lines.setdefault(" ".join(line.split()), []).append(number)
+            inner = _MARKERS.sub("", line).strip()
+            if inner.startswith("///"):
+                self.page.lines.setdefault(" ".join(inner.split()), []).append(number)
         return text.split("\n")
 
 
