@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kernelbook import catalog
@@ -87,22 +88,30 @@ def _check(root: Path, options: argparse.Namespace) -> int:
 
 
 def _serve(root: Path, options: argparse.Namespace) -> int:
-    from kernelbook.site.serve import serve
+    from kernelbook.site.serve import Workers, serve
 
-    dest = options.dest or root / "site"
+    dest = (options.dest or root / "site").resolve()
     code = _build(root, options)
     if not dest.is_dir():
         return code
-    print(f"Serving http://127.0.0.1:{options.port}/ and /en/ (Ctrl-C stops)")
-    serve(root, dest, options.port, lambda: _again(root, options))
-    return 0
+    workers = Workers(root, dest, options.results)
 
+    def rebuild(languages: Iterable[str] | None) -> bool:
+        begun = time.monotonic()
+        try:
+            done = workers.build(languages) if languages else _build(root, options) == 0
+        except KernelbookError as error:  # an author is in the middle of an edit
+            print(f"kernelbook.site: {error}", file=sys.stderr)
+            return False
+        print(f"Built in {time.monotonic() - begun:.1f} s" if done else "Not built, see above")
+        return done
 
-def _again(root: Path, options: argparse.Namespace) -> None:
+    print(f"Serving http://127.0.0.1:{options.port}/ and /en/ (Ctrl-C stops)", flush=True)
     try:
-        _build(root, options)
-    except KernelbookError as error:  # an author is in the middle of an edit
-        print(f"kernelbook.site: {error}", file=sys.stderr)
+        serve(root, dest, options.port, rebuild, options.results)
+    finally:
+        workers.close()
+    return 0
 
 
 if __name__ == "__main__":

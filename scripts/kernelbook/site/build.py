@@ -15,13 +15,16 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 
 from kernelbook.errors import PageError
+from kernelbook.site import context, fresh
 
 CONFIGS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
 EXTENSION = "kernelbook.site.extension"
+_SERVED = "site-served"
 _LINK = re.compile(r"Doc file '(?P<uri>[^']+)' contains a link '(?P<link>[^']+)'")
 _NOT_IN_NAVIGATION = 'exist in the docs directory, but are not included in the "nav"'
 _IN_NAVIGATION = re.compile(r"'(?P<uri>[^']+)' is included in the 'nav' configuration")
@@ -31,13 +34,15 @@ _PAGE = re.compile(r"Error (?:reading|building) page '(?P<page>[^']*)'")
 
 @dataclass(frozen=True)
 class Request:
-    """One language's build. ``results``: the records' folder, "" for the configured one."""
+    """One language's build. ``results``: the records' folder, "" for the configured one;
+    ``dirty``: only pages newer than what stands at ``dest``."""
 
     root: Path
     language: str
     dest: Path
     strict: bool
     results: str = ""
+    dirty: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,9 +86,37 @@ def _workshop(dest: Path) -> tempfile.TemporaryDirectory[str]:
 
 def _run(requests: Sequence[Request]) -> list[Outcome]:
     # A fresh interpreter for each: the libraries below keep state that a fork would share.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(len(requests), mp_context=context) as pool:
+    fresh_start = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(len(requests), mp_context=fresh_start) as pool:
         return list(pool.map(build_one, requests))
+
+
+def warm_up(request: Request) -> None:
+    """Load in this process what a build will need."""
+    os.chdir(request.root)
+    fresh.outdated(request.root, request.language, _SERVED)
+    load_config = import_module("mkdocs.config").load_config
+    load_config(str(request.root / CONFIGS[request.language]))
+    context.load(request.root, Path(request.results) if request.results else None)
+
+
+def build_dirty(request: Request) -> Outcome:
+    """Build the pages that have changed, or show what has, into the site that stands.
+
+    The search keeps the index of the last whole build: a dirty one knows only its own pages.
+    """
+    docs = request.root / "docs" / request.language
+    for page in fresh.outdated(request.root, request.language, _SERVED):
+        uri = page.relative_to(docs).with_suffix("")
+        built = request.dest / (uri.parent if uri.name == "index" else uri) / "index.html"
+        if built.is_file():
+            os.utime(built, (0, 0))  # so old that MkDocs builds the page again
+    index = request.dest / "search" / "search_index.json"
+    kept = index.read_bytes() if index.is_file() else None
+    outcome = build_one(replace(request, dirty=True))
+    if kept is not None:
+        index.write_bytes(kept)
+    return outcome
 
 
 def build_one(request: Request) -> Outcome:
@@ -110,8 +143,8 @@ def build_one(request: Request) -> Outcome:
             options["strict"] = options["keep_going"] = True
         if request.results:
             options["results"] = request.results
-        config.plugins.on_startup(command="build", dirty=False)
-        mkdocs_build(config)
+        config.plugins.on_startup(command="build", dirty=request.dirty)
+        mkdocs_build(config, dirty=request.dirty)
         config.plugins.on_shutdown()
     except (Abort, MkDocsException) as error:
         return Outcome(tuple(seen.lines) or (f"{file.name}: {error}",), False)
@@ -143,6 +176,8 @@ class _Collector(logging.Handler):
         self.page = ""  # the last one MkDocs could not read or build
 
     def emit(self, record: logging.LogRecord) -> None:
+        if self.request.dirty and "'dirty' build" in record.getMessage():
+            return  # that is what was asked for
         self.failed |= record.levelno >= logging.ERROR
         if match := _PAGE.match(record.getMessage()):
             self.page = match["page"]

@@ -28,7 +28,15 @@ def is_dirty_serve(arguments: Sequence[str] | None = None) -> bool:
 
 def refresh(root: Path, language: str, cache: Path | None = None) -> tuple[Path, ...]:
     """Touch the pages of a language that show a file changed since the last call; those pages."""
-    state = (default_root() if cache is None else cache) / f"served-{language}.json"
+    pages = outdated(root, language, "served", cache)
+    for page in pages:
+        os.utime(page)
+    return pages
+
+
+def outdated(root: Path, language: str, server: str, cache: Path | None = None) -> tuple[Path, ...]:
+    """Pages of a language that show a file changed since the last call for the same ``server``."""
+    state = (default_root() if cache is None else cache) / f"{server}-{language}.json"
     now = _times(root)
     try:
         before = json.loads(state.read_text(encoding="utf-8"))
@@ -36,8 +44,6 @@ def refresh(root: Path, language: str, cache: Path | None = None) -> tuple[Path,
         before = now  # a first build converts every page anyway
     changed = [path for path in sorted({*now, *before}) if now.get(path) != before.get(path)]
     pages = tuple(dependents(root, language, changed)) if changed else ()
-    for page in pages:
-        os.utime(page)
     state.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(state, json.dumps(now))
     return pages
