@@ -95,45 +95,53 @@ class _Trial:
             reading = self.backend.read_clocks()
             return reading.sm_mhz if reading else None
 
-        warm_up(lambda: self.sample([], 1), time.perf_counter, mhz)
+        def one_round() -> None:
+            self._take(BASELINE)
+
+        warm_up(one_round, time.perf_counter, mhz)
         self.taken.clear()
 
     def choice(self) -> Choice:
         """The fastest configuration that is right; raises KernelbookError where none is."""
-        self.sample([n for n in self.launches if n], 1)
-        if self.taken and min(map(self.time, self.taken)) < SHORT_US:
-            self.sample([n for n in self.taken if n], SECOND_LOOK)
-        contenders = self._right()
+        seen = self.sample([n for n in self.launches if n], 1)
+        if seen and min(map(self.time, seen)) < SHORT_US:
+            self.sample(seen, SECOND_LOOK)
+        contenders = self.sample(self._right(), SEMIFINAL)
         if not contenders:
             raise KernelbookError(f"no configuration is right at {self.key}")
-        self.sample(contenders, SEMIFINAL)
         best = min(map(self.time, contenders))
         finalists = [n for n in contenders if self.time(n) <= FINALISTS_WITHIN * best]
-        self.sample(finalists, LONG_FINAL if best > LONG_US else FINAL)
+        finalists = self.sample(finalists, LONG_FINAL if best > LONG_US else FINAL)
+        if not finalists:
+            raise KernelbookError(f"every configuration faults at {self.key}")
         fastest = min(finalists, key=self.time)
         return Choice(self.key, fastest, self.time(fastest), self.time(BASELINE))
 
     def time(self, name: str) -> float:
         return median(self.taken[name])
 
-    def sample(self, names: Sequence[str], rounds: int) -> None:
-        """Time these and the baseline in turn."""
+    def sample(self, names: Sequence[str], rounds: int) -> list[str]:
+        """Time these and the baseline in turn; returns those that did not fault."""
+        left = list(names)
         for _ in range(rounds):
-            for name in (BASELINE, *names):
-                with_load = name not in self.loaded
-                self._guarded(name, with_load)
+            self._take(BASELINE)
+            left = [name for name in left if self._take(name)]
+        return left
 
-    def _guarded(self, name: str, with_load: bool) -> None:
+    def _take(self, name: str) -> bool:
+        """One cold sample; False where the configuration faulted and is out at this shape."""
         self.tell.at(name, f"time at {self.key}")
         try:
-            if with_load:
+            if name not in self.loaded:  # the first launch also loads the code
                 self.launches[name]()
                 self.backend.synchronize()
                 self.loaded.add(name)
             sample = self.backend.sample(self.launches[name], cold=True)
-            self.taken.setdefault(name, []).append(sample)
         except Exception as error:
             self._fault(name, error)
+            return False
+        self.taken.setdefault(name, []).append(sample)
+        return True
 
     def _fault(self, name: str, error: Exception) -> None:
         """Leave a configuration out at this shape; raises the error where that is not enough."""
