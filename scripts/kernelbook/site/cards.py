@@ -47,8 +47,8 @@ class Card:
     stored: tuple[Stored, ...]
     rows: tuple[Row, ...]
 
-    def of_experiment(self, name: str) -> tuple[Row, ...]:
-        return tuple(row for row in self.rows if row.experiment == name)
+    def of_experiments(self, *names: str) -> tuple[Row, ...]:
+        return tuple(row for row in self.rows if row.experiment in names)
 
     def best(self, name: str, rows: Sequence[Row] | None = None) -> Row | None:
         """The best number of a metric, L2 cold, host code and transfers left out."""
@@ -93,9 +93,8 @@ def _card(project: Project, slug: str, records: Sequence[Stored], *, local: bool
     return Card(slug, local, name, sheet, infos[-1] if infos else None, stored, rows)
 
 
-def headline(card: Card, experiment: str, bound: str) -> Row | None:
-    """The best rate of an experiment on a card: throughput, or bandwidth where memory binds."""
-    rows = card.of_experiment(experiment)
+def headline(rows: Sequence[Row], card: Card, bound: str) -> Row | None:
+    """The best of a card's rows: throughput, or bandwidth where memory binds."""
     names = _HEADLINES if bound == "compute" else tuple(reversed(_HEADLINES))
     return next((row for name in names if (row := card.best(name, rows))), None)
 

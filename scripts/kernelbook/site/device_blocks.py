@@ -8,8 +8,9 @@ from html import escape
 
 from kernelbook.devices import SHEET, Device
 from kernelbook.errors import KernelbookError, PageError
-from kernelbook.experiment import Text
+from kernelbook.experiment import Experiment, Text
 from kernelbook.quantities import Grade, format_number
+from kernelbook.records import Record
 from kernelbook.report.model import ROLES
 from kernelbook.report.rows import Row, shape_text
 from kernelbook.site import cards, expressions, numbers
@@ -44,6 +45,7 @@ _OF_ARCH = ("fp32_lanes_per_sm", "shared_per_sm", "max_threads_per_sm")
 _SPEC = Text("规格与出处", "Spec sheet and its sources")
 _LIMITS = Text("极限：测得的与引用的", "Limits, measured and cited")
 _EXPERIMENTS = Text("全部实验", "Every experiment")
+_SIZES = Text("{} 个规模", "{} sizes")
 _RUNS = Text("测量环境", "Measured under")
 _NO_SHEET = Text("这台设备没有规格表。", "There is no spec sheet of this device.")
 _NO_LIMITS = Text("这台设备上还没有测过极限。", "No limits have been measured on this device.")
@@ -156,25 +158,39 @@ class CardBlock(BookBlock):
         return numbers.number_html(text, resolved.quantity, self.page)
 
     def _experiments(self, card: Card) -> str:
-        book, language = self.page.project.book, self.page.language
-        rows = []
-        for item in sorted(card.stored, key=lambda i: (i.record.chapter, i.record.experiment)):
-            record = item.record
-            title, bound = self._title(record.experiment), "memory"
-            with suppress(KernelbookError):
-                bound = book.catalog.experiment(record.experiment).bound
-            best = cards.headline(card, record.experiment, bound)
-            best = best or card.best("time", card.of_experiment(record.experiment))
-            name = ""
-            if best is not None:
-                name = book.variant_title(record.experiment, best.variant).of(language)
-            rows.append([
-                self._link(record.chapter, record.experiment, title),
-                escape(shape_text(record.shape)), escape(name),
-                self._row(best) if best is not None else "—",
-                escape(record.date[:10]) or "—", escape(record.commit[:10]) or "—",
-            ])  # fmt: skip
-        return self._table("experiments", rows)
+        """A line for each experiment, one for all sizes of a sweep."""
+        stored = sorted(card.stored, key=lambda i: (i.record.chapter, i.record.experiment))
+        groups: dict[str, list[Record]] = {}
+        for item in stored:
+            found = self._experiment(item.record.experiment)
+            name = found.sweep.name if found and found.sweep else item.record.experiment
+            groups.setdefault(name, []).append(item.record)
+        return self._table("experiments", [self._line(card, *group) for group in groups.items()])
+
+    def _line(self, card: Card, name: str, records: Sequence[Record]) -> list[str]:
+        language, record = self.page.language, records[-1]
+        found = self._experiment(record.experiment)
+        title, shape = self._title(record.experiment), shape_text(record.shape)
+        if found and found.sweep:
+            title = found.sweep.title.of(language)
+            shape = _SIZES.of(language).format(len(records))
+        rows = card.of_experiments(*(r.experiment for r in records))
+        best = cards.headline(rows, card, found.bound if found else "memory")
+        best = best or card.best("time", rows)
+        variant = ""
+        if best is not None:
+            book = self.page.project.book
+            variant = book.variant_title(best.experiment, best.variant).of(language)
+        return [
+            self._link(record.chapter, name, title), escape(shape), escape(variant),
+            self._row(best) if best is not None else "—",
+            escape(record.date[:10]) or "—", escape(record.commit[:10]) or "—",
+        ]  # fmt: skip
+
+    def _experiment(self, name: str) -> Experiment | None:
+        with suppress(KernelbookError):
+            return self.page.project.book.catalog.experiment(name)
+        return None
 
     def _title(self, experiment: str) -> str:
         """An experiment's title; its name where the tree no longer has it."""
