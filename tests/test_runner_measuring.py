@@ -65,7 +65,8 @@ EXPERIMENTS = [
         variants=(
             kernel("fast"), kernel("slow"), kernel("tiny"), kernel("impossible"),
             kernel("writes_nothing"), kernel("faults"), kernel("out_of_memory"), kernel("hangs"),
-            kernel("crashes"), kernel("breaks_later"), kernel("too_new", min_cc=(12, 0)),
+            kernel("crashes"), kernel("forges"), kernel("breaks_later"),
+            kernel("too_new", min_cc=(12, 0)),
             Kernel(name="broken_source", source="broken.cu", entry="twice", args=("x", "y", "n"),
                    grid=lambda s, t: (1, 1, 1), block=lambda s, t: (32, 1, 1), title=Text("", "")),
             Library("library", "double", Text("", ""), note=Text("注", "noted")),
@@ -275,6 +276,11 @@ def test_a_kernel_that_kills_its_process_is_named(run: Run) -> None:
     record = run("crashes", "fast")
     assert reason(record, "crashes").startswith("the measuring process died of SIGSEGV at")
     assert ok(record, "fast")
+
+
+def test_what_a_kernel_prints_is_not_taken_for_a_message(run: Run) -> None:
+    record = run("fast", "forges", "slow")
+    assert [ok(record, name) for name in ("fast", "forges", "slow")] == [True] * 3
 
 
 def test_an_experiment_whose_rows_are_all_lost_is_still_a_record(run: Run) -> None:

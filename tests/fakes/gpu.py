@@ -56,6 +56,12 @@ def hangs(arrays: Arrays) -> None:
     time.sleep(3600)
 
 
+def forges(arrays: Arrays) -> None:
+    """Prints what a measuring process would say of another row."""
+    os.write(1, b'@kernelbook ["fault", "fast", "forged"]\n@kernelbook ["done", "", ""]\n')
+    right(arrays)
+
+
 def crashes(arrays: Arrays) -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
 
@@ -96,6 +102,7 @@ BEHAVIOUR: dict[str, tuple[Callable[[Arrays], None], float]] = {
     "out_of_memory": (out_of_memory, 50.0),
     "hangs": (hangs, 50.0),
     "crashes": (crashes, 50.0),
+    "forges": (forges, 50.0),
     "breaks_later": (breaks_after(12), 50.0),
 }
 

@@ -1,8 +1,9 @@
 """The process that measures: ``python -m kernelbook.runner.child``.
 
 It reads what to do from standard input, a JSON list a line: ``["measure", REQUEST, RECORD]`` or
-``["tune", REQUEST, ""]``, the names of files. It says on standard output what it is about to do, a
-line each, and "done" when a request is done. ``--profile-child REQUEST`` launches each kernel once
+``["tune", REQUEST, ""]``, the names of files. It says on what was its standard output what it is
+about to do, a line each, and "done" when a request is done; whatever else is printed goes to
+standard error. ``--profile-child REQUEST`` launches each kernel once
 and is what ncu runs.
 
 Exit codes: 0 nothing more to do; 2 bad input (said); 3 a row lost the device (said).
@@ -33,9 +34,8 @@ from .tuning import tune
 OK, BAD_INPUT, CONTEXT_LOST = 0, 2, 3
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], tell: Teller) -> int:
     """Measure or launch what is asked for; returns the exit code."""
-    tell = Teller()
     try:
         if arguments[:1] == ["--profile-child"]:
             launch_once(codec.from_file(Request, Path(arguments[1])))
@@ -118,7 +118,10 @@ def launch_once(request: Request) -> None:
 
 if __name__ == "__main__":
     die_with_parent()
-    code = main(sys.argv[1:])
+    # Messages have the parent's pipe for themselves: what kernels print must not look like one.
+    told = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    code = main(sys.argv[1:], Teller(told))
     sys.stdout.flush()
     sys.stderr.flush()
     if code == CONTEXT_LOST:

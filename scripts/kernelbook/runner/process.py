@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 from .. import codec
 from ..errors import RecordError
@@ -25,6 +25,7 @@ from .request import MeasureSettings, Message, Request
 
 PACKAGE_ROOT = Path(__file__).resolve().parents[2]  # the folder that holds the package
 STOPPED_WITHIN_S = 30.0
+LAST_BYTES, LAST_CHARACTERS = 1 << 16, 500  # of what a process that died has printed
 ENDS_WITHIN_S = 20.0  # a process that has nothing more to do
 
 Hear = Callable[[Message], None]
@@ -57,9 +58,7 @@ class Worker:
     def __init__(self, step_limit_s: float) -> None:
         self._step_limit_s = step_limit_s
         self._folder = tempfile.TemporaryDirectory(prefix="kernelbook-")
-        self._errors = (Path(self._folder.name) / "stderr").open(
-            "w+", encoding="utf-8", errors="replace"
-        )
+        self._errors = (Path(self._folder.name) / "stderr").open("w+b")
         self._child = subprocess.Popen(
             [sys.executable, "-m", "kernelbook.runner.child"],
             stdin=subprocess.PIPE,
@@ -182,8 +181,7 @@ class Worker:
             code = self._child.wait(timeout=self._step_limit_s)
         except subprocess.TimeoutExpired:
             return Ended(self._at, f"the measuring process did not end after {self._doing!r}")
-        self._errors.seek(0)
-        return Ended(self._at, f"{_how(code)} at {self._doing!r}{_last_line(self._errors.read())}")
+        return Ended(self._at, f"{_how(code)} at {self._doing!r}{_last_line(self._errors)}")
 
     def _limit(self, left: float, limit_s: float) -> str:
         if left <= self._step_limit_s:
@@ -257,6 +255,10 @@ def _how(code: int) -> str:
         return f"the measuring process died of signal {-code}"
 
 
-def _last_line(text: str) -> str:
+def _last_line(errors: BinaryIO) -> str:
+    """What was said at last; a kernel may have printed more before than anybody would read."""
+    size = errors.seek(0, os.SEEK_END)
+    errors.seek(max(0, size - LAST_BYTES))
+    text = errors.read(LAST_BYTES).decode("utf-8", errors="replace")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return f": {lines[-1]}" if lines else ""
+    return f": {lines[-1][:LAST_CHARACTERS]}" if lines else ""
