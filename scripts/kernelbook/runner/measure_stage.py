@@ -45,7 +45,8 @@ def measure_all(
             ):
                 yield Outcome("measure", experiment.name, old, False)
             else:
-                record = measure(experiment, wanted, settings, stage.note, crew)
+                tell = stage.note if experiment.sweep is None else stage.glance
+                record = measure(experiment, wanted, settings, tell, crew)
                 save(context.results, record, local=not options.publish)
                 said = failures(record, options)
                 yield Outcome("measure", experiment.name, record, True, said)

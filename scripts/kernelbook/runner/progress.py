@@ -24,6 +24,10 @@ class Stage(Protocol):
 
     def note(self, text: str) -> None: ...
 
+    def glance(self, text: str) -> None:
+        """As `note`, for somebody who is watching: no line of a log."""
+        ...
+
 
 class Display:
     """Writes to one console; knows whether a person is watching.
@@ -119,3 +123,6 @@ class _Plain:
 
     def note(self, text: str) -> None:
         self._display.say(f"{self._name}: {text}")
+
+    def glance(self, text: str) -> None:
+        pass
