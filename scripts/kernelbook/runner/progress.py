@@ -109,6 +109,8 @@ class _Live:
     def note(self, text: str) -> None:
         self._bar.update(self._task, description=escape(printable(text)))  # type: ignore[arg-type]
 
+    glance = note
+
 
 class _Plain:
     def __init__(self, display: Display, name: str, total: int) -> None:
