@@ -11,6 +11,7 @@ from ..catalog import Catalog
 from ..errors import DeviceError, UsageError
 from ..experiment import Tuning
 from ..gpu.backend import CUPY, backend_class
+from ..report.render import place
 from .lock import gpu_lock
 from .options import Options
 from .process import Worker
@@ -51,7 +52,7 @@ def tune_all(display: Display, options: Options, catalog: Catalog, backend: str 
                 tuned = _tune_chapter(options, chapter, keys, backend, stage)
             tuning = catalog.tunings[chapter]
             changed = write_table(tuning, device.slug, origin, tuple(tuned.choices.values()))
-            where = tuning.table.relative_to(options.root)
+            where = place(options.root, tuning.table)
             display.say(f"Wrote {where}." if changed else f"{where} is as it was.")
             code |= _say(display, tuned)
     return code
