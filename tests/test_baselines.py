@@ -3,6 +3,7 @@ that calls the C++ compiler, so that what is built is really loaded and called."
 
 from __future__ import annotations
 
+import ctypes
 import shutil
 import stat
 from pathlib import Path
@@ -11,7 +12,9 @@ from types import SimpleNamespace
 import pytest
 
 from kernelbook.errors import CompileError, DeviceError, NotBuilt
+from kernelbook.experiment import Buffer, Experiment, Library, Text, Tolerance
 from kernelbook.gpu import baselines
+from kernelbook.gpu.libraries import Context, routine
 
 ARCH = "sm_90"
 SUM = """
@@ -66,8 +69,6 @@ def builds(nvcc: Path) -> int:
 
 
 def bound(source: Path, cache: Path, n: int = 3, stream: int = 0) -> tuple[object, list[int]]:
-    import ctypes
-
     x, out, asked = (ctypes.c_int * 3)(1, 2, 4), ctypes.c_int(0), []
 
     def allocate(size: int) -> SimpleNamespace:
@@ -91,6 +92,46 @@ def test_a_baseline_is_called_on_buffers_and_sizes_with_the_scratch_it_asked_for
     nvcc: Path, source: Path, tmp_path: Path
 ) -> None:
     assert bound(source, tmp_path / "cache") == (21, [24])
+
+
+def test_a_row_with_a_source_runs_its_function_on_the_experiments_buffers_and_shape(
+    nvcc: Path, source: Path, tmp_path: Path
+) -> None:
+    chapter = tmp_path / "kernels" / "02_x"
+    chapter.mkdir(parents=True)
+    for name in (source.name, "scale.h"):
+        shutil.copy(tmp_path / name, chapter)
+    experiment = Experiment(
+        name="total", title=Text("", ""), shape={"n": 3}, emulator_shape={"n": 1}, ragged=(),
+        buffers=(Buffer("x", "in", lambda s: (s["n"],), "int32"),
+                 Buffer("out", "out", lambda s: (1,), "int32")),
+        reference=lambda xp, inputs, shape: {}, flops=lambda s: s["n"],
+        tolerance=Tolerance(0.0, 0.0), variants=(), folder=chapter,
+    )  # fmt: skip
+    held: list[object] = []
+
+    def on_device(values: list[int]) -> SimpleNamespace:
+        memory = (ctypes.c_int * len(values))(*values)
+        held.append(memory)
+        return SimpleNamespace(data=SimpleNamespace(ptr=ctypes.addressof(memory)), memory=memory)
+
+    def allocate(size: int) -> SimpleNamespace:
+        return on_device([0] * (size // 4 + 1)).data
+
+    fake = SimpleNamespace(cuda=SimpleNamespace(alloc=allocate, runtime=SimpleNamespace(
+        CUDARuntimeError=DeviceError)))  # fmt: skip
+    arrays = {"x": on_device([1, 2, 4]), "out": on_device([0])}
+    notes: dict[str, str] = {}
+    library = Library("total", "total", Text("", ""), source=source.name)
+    context = Context(
+        fake, SimpleNamespace(ptr=0), library, experiment, {"n": 3}, arrays, ARCH, notes
+    )
+    bound_routine = routine(context)
+    bound_routine.launch()
+    assert arrays["out"].memory[0] == 21
+    assert bound_routine.check is None  # what it wrote is verified like a kernel's
+    assert notes == {"host_baselines": "nvcc 13.0.88"}
+    assert list((tmp_path / ".cache" / "kernelbook" / "baselines").glob("total-*.so"))
 
 
 def test_it_is_built_once_until_it_or_a_header_of_it_changes(

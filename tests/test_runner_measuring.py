@@ -72,6 +72,7 @@ EXPERIMENTS = [
             Library("library", "double", Text("", ""), note=Text("注", "noted")),
             Library("bad_copy", "bad_copy", Text("", "")),
             Library("no_such", "no_such_routine", Text("", "")),
+            Library("needs_nvcc", "needs_nvcc", Text("", "")),
             Cpu("cpu", slow_cpu, Text("", "")),
             Cpu("cpu_wrong", lambda i, o, s: np.multiply(i["x"], 3, out=o["y"]), Text("", "")),
             Cpu("cpu_raises", lambda i, o, s: 1 / 0, Text("", "")),
@@ -125,7 +126,7 @@ def mixed(run: Run) -> Record:
     """One run of everything that fails without losing the device, and of one row that is right."""
     record = run(
         "fast", "tiny", "impossible", "writes_nothing", "out_of_memory", "breaks_later", "too_new",
-        "broken_source", "bad_copy", "no_such", "cpu_wrong", "h2d",
+        "broken_source", "bad_copy", "no_such", "needs_nvcc", "cpu_wrong", "h2d",
     )  # fmt: skip
     for name in ("fast", "tiny", "h2d"):
         assert ok(record, name)
@@ -256,6 +257,12 @@ def test_baselines_that_are_wrong_or_missing_fail_their_rows(mixed: Record) -> N
     assert "the copy differs from its source" in reason(mixed, "bad_copy")
     assert "no library routine 'no_such_routine'" in reason(mixed, "no_such")
     assert "wrong at n=4096" in reason(mixed, "cpu_wrong")
+
+
+def test_a_baseline_that_cannot_be_built_here_is_left_out_and_is_no_failure(mixed: Record) -> None:
+    row = next(r for r in mixed.results if r.variant == "needs_nvcc")
+    assert (row.status, row.reason) == ("skipped", "not built: there is no nvcc")
+    assert not any("needs_nvcc" in said for said in failures(mixed, parse([])))
 
 
 def test_a_kernel_that_loses_the_device_costs_its_own_row(run: Run) -> None:

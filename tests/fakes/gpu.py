@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kernelbook.compiler import Compiled
-from kernelbook.errors import DeviceError
+from kernelbook.errors import DeviceError, NotBuilt
 from kernelbook.experiment import Arrays, Experiment, Kernel, Library, Shape, Target
 from kernelbook.gpu.backend import ClockReading, Copies, Fault, Launch, Routine
 from kernelbook.records import DeviceInfo
@@ -152,6 +152,8 @@ class FakeBackend:
     ) -> Routine:
         if library.routine == "double":
             return Routine(Work(lambda: right(arrays), 80.0))
+        if library.routine == "needs_nvcc":
+            raise NotBuilt("not built: there is no nvcc")
         if library.routine == "bad_copy":
             return Routine(Work(lambda: None, 80.0), lambda: "the copy differs from its source")
         raise DeviceError(f"there is no library routine {library.routine!r}")
