@@ -110,7 +110,7 @@ def test_the_same_is_what_a_change_of_three_percent_cannot_hide_in() -> None:
 
 def test_however_steady_two_runs_are_half_of_the_change_may_lie_between_them() -> None:
     never = Rule(slow_end=1.0)  # nothing is ever called slower
-    assert (never.change, never.gap) == (0.03, 0.015)
+    assert (never.change, never.unseen) == (0.03, 0.015)
     assert relation([100.0] * 30, [101.49] * 30, never) == "same"
     assert relation([100.0] * 30, [101.51] * 30, never) == "ambiguous"
 

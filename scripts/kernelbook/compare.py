@@ -55,24 +55,30 @@ class CompareError(KernelbookError):
 class Rule:
     """The constants of the rule; shares, not percent.
 
-    ``change``: what must be caught where it can be, and never called the same. ``gap``, half of
-    it: what is apart by less is not called different, and what may be apart by more not called
-    the same. Two runs of one kernel lie in different places of memory, which moves whole series by
-    more than their own samples show: on an H200 by 0.07 % at the median of 264 pairs, by 0.7 % or
-    more in one of twenty, by 2.8 % at most (tests/golden/aa_pairs.json); in places chosen to
-    differ, within one process and at one clock, some kernels by up to 5.9 %
-    (tests/golden/aa_places.json). Half of the change is the best there is: who calls less
-    different finds equal runs different, and a run that is faster by s for no reason hides all but
-    3 % - s of a slowdown, which beyond that half is less than s. ``rank_z``: how many standard
-    deviations the ranks lie above those of equal series; 3 is one in 700. ``slow_end``: by how much
-    the ninth decile must have moved. ``least_samples``: fewer say too little of the low end.
+    ``change``: what must be caught where it can be, and never called the same. ``gap``: what is
+    apart by less is not called different. Two runs of one kernel lie in different places of memory,
+    which moves whole series by more than their own samples show: on an H200 by 0.08 % at the median
+    of 440 pairs, by 0.7 % or more in one of twenty, by 2.8 % at most (tests/golden/aa_pairs.json),
+    and as much within one process at one clock (aa_places.json). Half of the change would be the
+    best there is: where a run is faster by s for no reason, 3 % - s are left of a slowdown, and
+    with s above that half it is less than what equal runs differ by. With that half, one of the 440
+    pairs, of runs hours apart, was called different; from 2 % on, twice as many slowdowns were
+    missed. ``rank_z``: how many standard deviations the ranks lie above those of equal series; 3 is
+    one in 700. ``slow_end``: by how much the ninth decile must have moved; with 1 %, 8 of 3,360
+    further pairs in other places of memory were called different. ``least_samples``: fewer say too
+    little of the low end.
     """
 
     change: float = 0.03
-    gap: float = 0.015
+    gap: float = 0.0175
     rank_z: float = 3.0
     slow_end: float = 0.0125
     least_samples: int = 20
+
+    @property
+    def unseen(self) -> float:
+        """How far apart two equal runs may lie, however steady each of them is."""
+        return self.change / 2
 
 
 RULE = Rule()
@@ -91,8 +97,8 @@ class Interval:
     def reach(self) -> float:
         """How far the median of another run may lie from this one's, as a share of it.
 
-        No law, but what was found: where two equal runs of an H200 differed by more than the gap
-        of `Rule`, they differed by less than the wider of the two series does from its smallest
+        No law, but what was found: where two equal runs of an H200 differed by more than
+        `Rule.unseen`, they differed by less than the wider of the two series does from its smallest
         sample to its ninth decile. A kernel with several speeds shows them within a run, too.
         """
         return (self.slow_end - self.low) / self.center
@@ -117,7 +123,7 @@ def _room(before: Sequence[float], after: Sequence[float], rule: Rule) -> float:
     """What is left of ``rule.change`` once noise has its share; negative where it could hide."""
     old, new = interval(before), interval(after)
     apart = abs(new.center - old.center) / min(new.center, old.center)
-    return rule.change - apart - max(old.reach, new.reach, rule.gap)
+    return rule.change - apart - max(old.reach, new.reach, rule.unseen)
 
 
 def _above(low: Sequence[float], high: Sequence[float], rule: Rule) -> bool:

@@ -20,15 +20,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
 from .. import catalog, codec
+from ..compare import RULE, Verdict, judge
 from ..errors import DeviceError, KernelbookError
 from ..experiment import Experiment, Kernel, Library
-from ..gpu.backend import CUPY, Backend, backend_class
+from ..gpu.backend import CUPY, Backend, ClockReading, backend_class
 from ..records import DeviceInfo
 from ..resources import compile_kernel
-from ..sampling import Series, StopRule, WarmUp, interleave, rule_for, warm_up
+from ..sampling import FULL, Series, StopRule, WarmUp, interleave, rule_for, warm_up
 from ..verify import TIMING_SEED_OFFSET, Problem
 from .lock import gpu_lock
 from .process import child_environment
@@ -152,6 +153,60 @@ def paired(runs: Sequence[Run]) -> Iterator[Pair]:
                     one.experiment, one.variant, one.cache, one.method,
                     (one.sm_clock_mhz, other.sm_clock_mhz), one.samples_us, other.samples_us,
                 )  # fmt: skip
+
+
+def verdict(pair: Pair, factor: float = 1.0) -> Verdict:
+    """What the rule of comparing says of a pair whose second run is made longer by ``factor``."""
+    series = (pair.first_us, tuple(s * factor for s in pair.second_us))
+    before, after = (
+        timing_of(
+            Series(pair.variant, FULL, samples=list(samples)),
+            cache=cast("Literal['cold', 'warm']", pair.cache),
+            method=cast("Literal['event', 'graph', 'host']", pair.method),
+            readings=[ClockReading(clock, None, None, None)],
+        )
+        for samples, clock in zip(series, pair.clocks_mhz, strict=True)
+    )
+    return judge(before, after).verdict
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What the rule says of pairs of equal runs, and where the second one is made slower."""
+
+    pairs: int  # in both orders
+    different: int  # called faster or slower, for no reason
+    same: int
+    caught: int  # of those made slower
+    hidden: int  # made slower, and called the same
+    missed: tuple[str, ...]  # "EXPERIMENT/VARIANT, cold": where they were not always caught
+
+
+def tally(runs: Sequence[Run], change: float = RULE.change) -> Tally:
+    """Hold every pair of equal runs to the rule, in both orders, as it is and with a slowdown."""
+    pairs = [p for one in paired(runs) for p in (one, turned(one))]
+    equal = [verdict(p) for p in pairs]
+    slowed = [verdict(p, 1 + change) for p in pairs]
+    missed = {
+        f"{p.experiment}/{p.variant}, {p.cache}": None
+        for p, said in zip(pairs, slowed, strict=True)
+        if said != "slower"
+    }
+    return Tally(
+        pairs=len(pairs),
+        different=sum(said in ("faster", "slower") for said in equal),
+        same=equal.count("same"),
+        caught=slowed.count("slower"),
+        hidden=slowed.count("same"),
+        missed=tuple(sorted(missed)),
+    )
+
+
+def turned(pair: Pair) -> Pair:
+    """The same two runs, the second one first."""
+    return replace(
+        pair, first_us=pair.second_us, second_us=pair.first_us, clocks_mhz=pair.clocks_mhz[::-1]
+    )
 
 
 # ---- one process ---------------------------------------------------------------------------

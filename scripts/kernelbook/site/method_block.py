@@ -11,9 +11,10 @@ from kernelbook.errors import PageError
 from kernelbook.experiment import Text
 from kernelbook.gpu import flush
 from kernelbook.records import METHOD_VERSION, SCHEMA
-from kernelbook.runner import hostrows, session, timed
+from kernelbook.runner import audit, hostrows, session, timed
 from kernelbook.runner.request import MeasureSettings
 from kernelbook.sampling import DRIFT, FULL, LONGEST_SERIES_S, WarmUp
+from kernelbook.site import equal_runs
 from kernelbook.site.blocks import BookBlock
 from kernelbook.verify import BAND_BYTES
 
@@ -97,6 +98,12 @@ def safety_rows() -> Rows:
             Text("故意写错的核函数启动次数", "launches of a kernel that is wrong on purpose"),
             f"{session.COUNTER_EXAMPLE_LAUNCHES}",
         ),
+        (
+            Text(
+                "没见过的输入上，一次启动最多慢", "on inputs nobody has seen, a launch takes up to"
+            ),
+            f"+{audit.LONGER - 1:.0%} + {audit.LONGER_US:g} µs",
+        ),
         (Text("记录格式版本", "version of the record's format"), f"{SCHEMA}"),
         (Text("测量方法版本", "version of the method"), f"{METHOD_VERSION}"),
     )
@@ -109,19 +116,24 @@ def compare_rows() -> Rows:
         (Text("秩检验：标准差个数", "rank test: standard deviations"), f"{RULE.rank_z:g}"),
         (Text("第九十分位至少移动", "ninth decile moves at least"), f"{RULE.slow_end:.2%}"),
         (Text("相同：藏不住的变化", "same: a change that cannot hide"), f"{RULE.change:.0%}"),
+        (
+            Text("相同：两次运行可能相差至少", "same: runs may differ by at least"),
+            f"{RULE.unseen:.1%}",
+        ),
         (Text("至少样本数", "samples at least"), f"{RULE.least_samples}"),
     )
 
 
-TABLES: dict[str, Callable[[], Rows]] = {
-    "sampling": sampling_rows,
-    "safety": safety_rows,
-    "compare": compare_rows,
+TABLES: dict[str, Callable[[Path], Rows]] = {
+    "sampling": lambda root: sampling_rows(),
+    "safety": lambda root: safety_rows(),
+    "compare": lambda root: compare_rows(),
+    "equal_runs": equal_runs.rows,
 }
 
 
 class MethodBlock(BookBlock):
-    """``/// method | sampling``, ``safety`` or ``compare``."""
+    """``/// method | sampling``, ``safety``, ``compare`` or ``equal_runs``."""
 
     NAME = "method"
     ARGUMENT_FORM = "one of " + ", ".join(TABLES)
@@ -139,7 +151,7 @@ class MethodBlock(BookBlock):
         rows = "".join(
             f'<tr><th scope="row">{escape(what.of(language))}</th>'
             f'<td class="kb-num">{escape(value)}</td></tr>'
-            for what, value in TABLES[self.argument]()
+            for what, value in TABLES[self.argument](self.page.project.root)
         )
         return (
             f'<div class="kb-table kb-table--method"><div class="kb-scroll" tabindex="0">'

@@ -1,0 +1,55 @@
+"""How the rule of comparing fares on equal runs of the reference device: computed, never typed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+from kernelbook import codec, compare
+from kernelbook.compare import RULE
+from kernelbook.errors import PageError
+from kernelbook.experiment import Text
+from kernelbook.runner.aa import Runs, Tally, tally
+from kernelbook.site import cache
+
+FOLDER = Path("tests/golden")
+_CODE = Path(compare.__file__)  # another rule gives other counts
+# Runs by themselves, and runs whose buffers were put into different places on purpose.
+FILES = (
+    ("aa_pairs.json", Text("单独的两次运行", "two runs")),
+    ("aa_places.json", Text("缓冲区位置不同", "buffers in other places")),
+)
+
+
+def rows(root: Path) -> tuple[tuple[Text, str], ...]:
+    """What and how many; raises PageError where the repository lacks the runs."""
+    found: list[tuple[Text, str]] = []
+    for name, title in FILES:
+        counts = _tally(root, root / FOLDER / name)
+        lines = (
+            (Text("相同运行的对数（两种先后）", "pairs, in both orders"), counts.pairs),
+            (Text("误判为更慢或更快", "called slower or faster"), counts.different),
+            (Text("判为相同", "called the same"), counts.same),
+            (Text(f"人为变慢 {RULE.change:.0%}：发现", f"made {RULE.change:.0%} slower: caught"),
+             counts.caught),
+            (Text("人为变慢：不明确", "made slower: ambiguous"),
+             counts.pairs - counts.caught - counts.hidden),
+            (Text("人为变慢：判为相同", "made slower: called the same"), counts.hidden),
+        )  # fmt: skip
+        for what, count in lines:
+            label = Text(f"{title.zh}：{what.zh}", f"{title.en}: {what.en}")
+            found.append((label, f"{count:,}"))
+        missed = Text(f"{title.zh}：没有每次发现的行", f"{title.en}: rows not always caught")
+        found.append((missed, "; ".join(counts.missed) or "–"))
+    return tuple(found)
+
+
+def _tally(root: Path, path: Path) -> Tally:
+    if not path.is_file():
+        raise PageError(f"there is no {path.relative_to(root)}", hint="CONTRIBUTING.md says how")
+    runs, source = codec.from_file(Runs, path).runs, path.read_text(encoding="utf-8")
+    key = cache.key_of("equal runs", _CODE.read_text(encoding="utf-8"), source)
+    text = cache.cached(cache.default_root(), key, lambda: json.dumps(asdict(tally(runs))))
+    content = json.loads(text)
+    return Tally(**{**content, "missed": tuple(content["missed"])})
