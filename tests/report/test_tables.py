@@ -45,6 +45,8 @@ def test_rates_follow_from_time_and_model(tree: Tree) -> None:
     assert text(table, "matrix_mul_naive", "samples") == "5"
     assert text(table, "matrix_mul_naive", "error") == "0.25"
     assert text(table, "matrix_mul_naive", "max_error") == "1.5e-05"
+    named = [r.value for r in tree.book().rows if r.metric == "max_error"]
+    assert named == [1.5e-05, 1.5e-05]  # what an article's expression finds
     cell = line(table, "matrix_mul_naive").cells[column(table, "throughput")]
     # the slow quartile of the time is the low quartile of the rate: 2147.48 / 408 and / 396
     assert (cell.spread, cell.samples, cell.grade) == ("5.26–5.42", 5, Grade.MEASURED)
