@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import site_project
-from browsing import contrast, opened, watch, weak_texts
+from browsing import contrast, opened, rgba, watch, weak_texts
 
 from kernelbook.pictures.drawing import ASKED, CONFLICT
 
@@ -181,16 +181,21 @@ def test_nothing_moves_while_an_article_loads(browser: Any, origin: str) -> None
         assert page.evaluate("window.shifts") < 0.02
 
 
-def test_on_paper_there_are_no_notes_and_nothing_is_cut(browser: Any, origin: str) -> None:
-    with opened(browser, origin + ARTICLE, viewport={"width": 760, "height": 1000}) as page:
-        page.emulate_media(media="print")
+@pytest.mark.parametrize("path", [ARTICLE, "results/01_basics/", "devices/nvidia-h200/", NOTEBOOK])
+def test_on_paper_everything_is_there_dark_on_white(browser: Any, origin: str, path: str) -> None:
+    options = {"viewport": {"width": 720, "height": 1000}, "color_scheme": "dark"}
+    with opened(browser, origin + path, **options) as page:
+        page.wait_for_function("document.body.dataset.mdColorScheme === 'slate'")
+        page.emulate_media(media="print", color_scheme="dark")
         assert page.locator(".kb-tip:visible, .md-header:visible, .kb-switch:visible").count() == 0
         cut = page.evaluate(
-            "[...document.querySelectorAll('.kb-scroll, .kb-code pre')]"
-            ".filter(e => getComputedStyle(e).overflowX === 'hidden').length"
+            "[...document.querySelectorAll('.md-content :is(table, svg, pre, img)')]"
+            ".filter(e => e.getBoundingClientRect().right > 721).map(e => e.outerHTML.slice(0, 80))"
         )
-        assert cut == 0
-        assert page.locator(".kb-figure svg:visible").count() > 2
+        assert cut == []
+        ground = rgba(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+        assert ground[:3] == (1.0, 1.0, 1.0)
+        assert weak_texts(page) == []
 
 
 def test_a_wide_table_keeps_its_grades_in_sight(browser: Any, origin: str) -> None:

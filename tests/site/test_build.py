@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import site_project
+import yaml
 
 from kernelbook.errors import PageError
 from kernelbook.site import links
@@ -151,3 +152,21 @@ def test_publishing_measures_nothing_and_pins_what_it_uses() -> None:
     assert all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action) for action in used)
     assert "run_all.py --check" in text
     assert not re.search(r"run_all\.py(?! --check)|--publish|nvidia", text)
+
+
+def test_publishing_asks_for_no_more_than_it_needs_and_uploads_what_was_checked() -> None:
+    file = site_project.ROOT / ".github" / "workflows" / "publish.yml"
+    workflow = yaml.safe_load(file.read_text(encoding="utf-8"))
+    build_job, deploy = workflow["jobs"]["build"], workflow["jobs"]["deploy"]
+    assert workflow["permissions"] == {"contents": "read"}
+    # configure-pages cannot read the address of a private repository's site without the second.
+    assert build_job["permissions"] == {"contents": "read", "pages": "read"}
+    assert deploy["permissions"] == {"pages": "write", "id-token": "write"}
+    assert deploy["needs"] == "build"
+    steps = build_job["steps"]
+    checked = next(s for s in steps if "kernelbook.site check" in s.get("run", ""))
+    assert checked["run"].endswith("--dest site")
+    assert checked["env"]["SITE_URL"] == "${{ steps.pages.outputs.base_url }}/"
+    assert steps[-1]["uses"].startswith("actions/upload-pages-artifact@")
+    assert steps[-1]["with"]["path"] == "site"
+    assert steps.index(checked) == len(steps) - 2

@@ -26,6 +26,14 @@ _FIGURES = (
         Text("共享内存拐点", "shared-memory ridge point"),
     ),
 )  # fmt: skip
+# What is computed and not on any sheet, by the names of `devices.SHEET`.
+FORMULAS = {
+    "fp32_flops": "sms · fp32_lanes_per_sm · 2 · clock",
+    "bandwidth": "memory_bus_bits · memory_bit_rate / 8",
+    "shared_bandwidth": "sms · 128 B · clock",
+    "ridge": "fp32_flops / bandwidth",
+    "shared_ridge": "fp32_flops / shared_bandwidth",
+}
 _REPORTED = (
     "sms",
     "clock_hz",
@@ -81,12 +89,13 @@ def device_of(info: DeviceInfo, sheets: Sheets) -> Device:
 def _box(device: Device, role: Literal["reference", "published", "local", "cited"]) -> Box:
     figures = [Figure("arch", Text("架构", "architecture"), Cell(both(device.arch.name)))]
     if device.memory:
-        figures.append(Figure("memory", Text("显存类型", "DRAM type"), Cell(both(device.memory))))
+        kind = Cell(both(device.memory), detail=device.sources.get("memory", ""))
+        figures.append(Figure("memory", Text("显存类型", "DRAM type"), kind))
     for key, attribute, base, unit, spec, title in _FIGURES:
         try:
             text = format(convert(float(getattr(device, attribute)), base, unit), spec)
         except ZeroDivisionError:
             continue  # a driver that reports no memory clock: no bandwidth, no ridge
-        source = device.sources.get(attribute, "")
+        source = device.sources.get(attribute, "") or FORMULAS.get(key, "")
         figures.append(Figure(key, title, Cell(both(text), Grade.THEORY, detail=source), unit))
     return Box(device.slug, device.name, role, tuple(figures))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from html import escape
+from pathlib import Path
 
-from kernelbook.experiment import Text
+from kernelbook.experiment import Kernel, Text
+from kernelbook.quantities import Grade
 from kernelbook.report.tables import compiled_table
 from kernelbook.site import excerpt, line_counts, quotes
 from kernelbook.site.blocks import BookBlock
-from kernelbook.site.tables_html import table_html
+from kernelbook.site.tables_html import badge, table_html
 
 _RESOURCES = Text("编译后的资源占用", "Resources after compilation")
 _QUOTED = Text("引用本文件的文章", "Articles that quote this file")
@@ -74,12 +76,13 @@ class SourceBlock(BookBlock):
             table = compiled_table(book, experiment.name, variants=variants)
             if table.lines:
                 tables.append(table_html(table, self.page, graded=False))
-        title = escape(_RESOURCES.of(self.page.language))
+        title = f"{escape(_RESOURCES.of(self.page.language))} "
+        title += badge(Grade.COMPILED, self.page.language)
         return f"<h2 id='resources'>{title}</h2>{''.join(tables)}" if tables else ""
 
 
 class SourcesBlock(BookBlock):
-    """``/// sources |``: every source file by chapter, with the idea its header states."""
+    """``/// sources |``: every source file by chapter, with its kernels' titles or its idea."""
 
     NAME = "sources"
 
@@ -89,14 +92,28 @@ class SourcesBlock(BookBlock):
         for file in catalog.sources():
             path = file.relative_to(catalog.root / "kernels").as_posix()
             chapter, _, name = path.partition("/")
-            idea = _HEADER_COMMENT.match(file.read_text(encoding="utf-8"))
             link = f"<code>{escape(name)}</code>"
             if self.page.has_page(excerpt.source_page(path)):
                 href = escape(self.page.link(excerpt.source_page(path)))
                 link = f'<a href="{href}">{link}</a>'
-            about = f' <span lang="en">{escape(idea["idea"])}</span>' if idea else ""
+            about = self._about(chapter, name, file)
             items.setdefault(chapter, []).append(f"<li>{link}{about}</li>")
         return "".join(
             f'<div class="kb-sources"><b>{escape(chapter)}</b><ul>{"".join(lines)}</ul></div>'
             for chapter, lines in items.items()
         )
+
+    def _about(self, chapter: str, name: str, file: Path) -> str:
+        """The titles of its kernels in the language of the page; a header comment is English."""
+        language = self.page.language
+        kernels = (
+            variant
+            for experiment in self.page.project.book.catalog.of_chapter(chapter)
+            for variant in experiment.variants
+            if isinstance(variant, Kernel) and variant.source == name
+        )
+        titles = dict.fromkeys(kernel.title.of(language).replace("`", "") for kernel in kernels)
+        if titles and language != "en":
+            return f" <span>{escape('；'.join(titles))}</span>"
+        idea = _HEADER_COMMENT.match(file.read_text(encoding="utf-8"))
+        return f' <span lang="en">{escape(idea["idea"])}</span>' if idea else ""

@@ -139,7 +139,7 @@ class HardwareBlock(BookBlock):
     NAME = "hardware"
 
     def html(self) -> str:
-        return hardware_html(tables.hardware(self.page.project.book), self.page.language)
+        return hardware_html(tables.hardware(self.page.project.book), self.page)
 
 
 class ChaptersBlock(BookBlock):

@@ -11,6 +11,7 @@ from kernelbook.errors import KernelbookError, PageError
 from kernelbook.experiment import Experiment, Text
 from kernelbook.quantities import Grade, format_number
 from kernelbook.records import Record
+from kernelbook.report.hardware import FORMULAS
 from kernelbook.report.model import ROLES
 from kernelbook.report.rows import Row, shape_text
 from kernelbook.site import cards, expressions, numbers
@@ -19,27 +20,23 @@ from kernelbook.site.cards import Card, CardScope
 from kernelbook.site.scope import of_row
 from kernelbook.site.tables_html import badge
 
-# Figure of SHEET, shown unit, format, words, and what it is computed from (derived ones).
+# Figure of SHEET, shown unit, format and words.
 _FIGURES = (
-    ("sms", "", ",.0f", Text("SM 数", "SMs"), ""),
-    ("clock", "MHz", ",.0f", Text("最高 SM 时钟", "highest SM clock"), ""),
-    ("fp32_lanes_per_sm", "", ",.0f", Text("每 SM 的 FP32 单元", "FP32 lanes an SM"), ""),
-    ("fp32_flops", "TFLOPS", ",.1f", Text("FP32 峰值", "FP32 peak"),
-     "sms · fp32_lanes_per_sm · 2 · clock"),
-    ("memory_bytes", "GiB", ",.0f", Text("显存容量", "DRAM size"), ""),
-    ("memory_bus_bits", "", ",.0f", Text("显存位宽（bit）", "DRAM bus width (bits)"), ""),
-    ("memory_bit_rate", "GHz", ",.2f", Text("每脚数据率", "data rate of a pin"), ""),
-    ("bandwidth", "GB/s", ",.0f", Text("显存带宽", "DRAM bandwidth"),
-     "memory_bus_bits · memory_bit_rate / 8"),
-    ("l2", "MiB", ",.0f", Text("L2 容量", "L2 size"), ""),
-    ("shared_per_sm", "KiB", ",.0f", Text("每 SM 共享内存", "shared memory an SM"), ""),
-    ("shared_bandwidth", "TB/s", ",.1f", Text("共享内存带宽", "shared-memory bandwidth"),
-     "sms · 128 B · clock"),
-    ("max_threads_per_sm", "", ",.0f", Text("每 SM 驻留线程", "resident threads an SM"), ""),
-    ("ridge", "FLOP/B", ",.1f", Text("显存拐点", "DRAM ridge point"), "fp32_flops / bandwidth"),
-    ("shared_ridge", "FLOP/B", ",.1f", Text("共享内存拐点", "shared-memory ridge point"),
-     "fp32_flops / shared_bandwidth"),
-)  # fmt: skip
+    ("sms", "", ",.0f", Text("SM 数", "SMs")),
+    ("clock", "MHz", ",.0f", Text("最高 SM 时钟", "highest SM clock")),
+    ("fp32_lanes_per_sm", "", ",.0f", Text("每 SM 的 FP32 单元", "FP32 lanes an SM")),
+    ("fp32_flops", "TFLOPS", ",.1f", Text("FP32 峰值", "FP32 peak")),
+    ("memory_bytes", "GiB", ",.0f", Text("显存容量", "DRAM size")),
+    ("memory_bus_bits", "", ",.0f", Text("显存位宽（bit）", "DRAM bus width (bits)")),
+    ("memory_bit_rate", "GHz", ",.2f", Text("每脚数据率", "data rate of a pin")),
+    ("bandwidth", "GB/s", ",.0f", Text("显存带宽", "DRAM bandwidth")),
+    ("l2", "MiB", ",.0f", Text("L2 容量", "L2 size")),
+    ("shared_per_sm", "KiB", ",.0f", Text("每 SM 共享内存", "shared memory an SM")),
+    ("shared_bandwidth", "TB/s", ",.1f", Text("共享内存带宽", "shared-memory bandwidth")),
+    ("max_threads_per_sm", "", ",.0f", Text("每 SM 驻留线程", "resident threads an SM")),
+    ("ridge", "FLOP/B", ",.1f", Text("显存拐点", "DRAM ridge point")),
+    ("shared_ridge", "FLOP/B", ",.1f", Text("共享内存拐点", "shared-memory ridge point")),
+)
 _OF_ARCH = ("fp32_lanes_per_sm", "shared_per_sm", "max_threads_per_sm")
 
 _SPEC = Text("规格与出处", "Spec sheet and its sources")
@@ -95,22 +92,23 @@ class CardBlock(BookBlock):
         if card.sheet is None:
             return f"<p>{escape(_NO_SHEET.of(language))}</p>"
         sheet = card.sheet
-        texts = [(Text("架构", "architecture"), sheet.arch.name, "")]
+        # Who says how many SMs there are says of which kind they are.
+        reported = sheet.sources.get("sms", "")
+        texts = [(Text("架构", "architecture"), sheet.arch.name, reported)]
         if sheet.memory:
-            texts.append((Text("显存类型", "DRAM type"), sheet.memory, ""))
+            source = sheet.sources.get("memory", "")
+            texts.append((Text("显存类型", "DRAM type"), sheet.memory, source))
         rows = [
             [escape(title.of(language)), escape(text), escape(source)]
             for title, text, source in texts
         ]
-        for name, unit, spec, title, formula in _FIGURES:
+        for name, unit, spec, title in _FIGURES:
             try:
                 value = sheet.figure(name).to(unit)
             except ZeroDivisionError:
                 continue  # a driver that reports no memory clock: no bandwidth, no ridge
             text = f"{format_number(value, spec)} {unit}".rstrip()
-            rows.append(
-                [escape(title.of(language)), escape(text), _source(sheet, name, formula, language)]
-            )
+            rows.append([escape(title.of(language)), escape(text), _source(sheet, name, language)])
         return f"<p>{badge(Grade.THEORY, language)}</p>{self._table('spec', rows)}"
 
     def _limits(self, card: Card) -> str:
@@ -184,7 +182,7 @@ class CardBlock(BookBlock):
         return [
             self._link(record.chapter, name, title), escape(shape), escape(variant),
             self._row(best) if best is not None else "—",
-            escape(record.date[:10]) or "—", escape(record.commit[:10]) or "—",
+            _whole(record.date[:10]), _whole(record.commit[:10]),
         ]  # fmt: skip
 
     def _experiment(self, name: str) -> Experiment | None:
@@ -300,9 +298,14 @@ class DevicesBlock(BookBlock):
         return f"<li>{title} <span>{escape(role.of(self.page.language))}</span></li>"
 
 
-def _source(sheet: Device, name: str, formula: str, language: str) -> str:
-    if formula:
-        return f"<code>{escape(formula)}</code>"
+def _whole(word: str) -> str:
+    """A word that is not broken at its hyphens."""
+    return f'<span class="kb-nowrap">{escape(word)}</span>' if word else "—"
+
+
+def _source(sheet: Device, name: str, language: str) -> str:
+    if name in FORMULAS:
+        return f"<code>{escape(FORMULAS[name])}</code>"
     if name in _OF_ARCH:
         return escape(_ARCH_LIMITS.of(language).format(sheet.arch.name))
     return escape(sheet.sources.get(SHEET[name][1], ""))

@@ -11,7 +11,7 @@ from kernelbook.metrics import metric
 from kernelbook.quantities import Grade
 from kernelbook.records import Result
 from kernelbook.report.book import Book
-from kernelbook.report.rows import is_stale, shape_text
+from kernelbook.report.rows import anchor_of, is_stale, shape_text
 from kernelbook.site.page import PageState
 from kernelbook.site.tables_html import badge
 from kernelbook.sources import layout
@@ -32,12 +32,14 @@ _TITLE = Text("逐行计数", "Counts by line")
 _LINE = Text("行", "line")
 _CODE = Text("代码", "code")
 _STALE = Text("已过期", "stale")
+_ROW = Text("合计在结果页的这一行", "the totals: this row of the results")
 
 
 @dataclass(frozen=True)
 class LineCounts:
     """The counts of one variant by line of one file."""
 
+    chapter: str
     experiment: str
     variant: str
     title: Text
@@ -70,6 +72,7 @@ def counts_of(book: Book, path: str) -> tuple[LineCounts, ...]:
             }
             if lines and result.variant not in found:
                 found[result.variant] = LineCounts(
+                    record.chapter,
                     record.experiment,
                     result.variant,
                     book.variant_title(record.experiment, result.variant),
@@ -125,11 +128,21 @@ def _table(counts: LineCounts, source: Sequence[str], page: PageState, *, unfold
     return (
         f'<details class="kb-lines"{" open" * unfolded}><summary>{name}{stale} '
         f"<small>{escape(counts.experiment)}, {escape(counts.shape)}</small></summary>"
+        f"{_row(counts, page)}"
         f'<div class="kb-scroll" tabindex="0" role="region" aria-label="{label}">'
         f'<table class="kb-data"><thead><tr><th scope="col">{_LINE.of(language)}</th>'
         f'<th scope="col">{_CODE.of(language)}</th>{heads}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div></details>"
     )
+
+
+def _row(counts: LineCounts, page: PageState) -> str:
+    """A link to the whole kernel's counts."""
+    uri = f"results/{counts.chapter}.md"
+    if not page.has_page(uri):
+        return ""
+    href = page.link(uri, anchor_of(counts.experiment, counts.variant))
+    return f'<p><a href="{escape(href)}">{escape(_ROW.of(page.language))}</a></p>'
 
 
 def _cell(value: float, total: float) -> str:

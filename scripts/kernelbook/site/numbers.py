@@ -163,11 +163,8 @@ def number_html(text: str, quantity: Quantity, page: PageState, expression: str 
     inner = (
         f'<span class="kb-value">{escape(text)}</span>'
         f'<sup class="kb-badge" data-search-exclude="">{escape(label)}</sup>'
-        f'<span class="kb-tip" role="tooltip" id="{tip_id}" data-search-exclude="">{tip}</span>'
     )
-    if href:
-        return f'<a class="{classes}" href="{escape(href)}" aria-describedby="{tip_id}">{inner}</a>'
-    return f'<span class="{classes}" tabindex="0" aria-describedby="{tip_id}">{inner}</span>'
+    return provenance.noted(inner, tip, classes, tip_id, href)
 
 
 def tip_html(

@@ -31,6 +31,7 @@ WORDS = {
         "expression": "算式",
         "more": "另有 {} 个来源",
         "go": "点击或回车：到结果页的这一行",
+        "sheet": "点击或回车：到这台设备的规格表",
         "colon": "：",
     },
     "en": {
@@ -54,6 +55,7 @@ WORDS = {
         "expression": "expression",
         "more": "and {} more sources",
         "go": "click or press Enter for its row in the results",
+        "sheet": "click or press Enter for the spec sheet of this device",
         "colon": ": ",
     },
 }
@@ -95,6 +97,16 @@ def parts(row: Row, language: str, over: str = "") -> tuple[str, ...]:
 def lines_html(parts: Iterable[str]) -> str:
     """Lines of a note; without nested spans, which the search index trips over."""
     return "".join(f"<small>{escape(part)}</small>" for part in parts)
+
+
+def noted(shown: str, tip: str, classes: str, tip_id: str, href: str) -> str:
+    """What is shown, with a note on hover, focus and tap; a link where ``href`` leads somewhere."""
+    note = f'<span class="kb-tip" role="tooltip" id="{tip_id}" data-search-exclude="">{tip}</span>'
+    if href:
+        link = f'<a class="{classes}" href="{escape(href)}" aria-describedby="{tip_id}">'
+        return f"{link}{shown}{note}</a>"
+    focusable = f'<span class="{classes}" tabindex="0" aria-describedby="{tip_id}">'
+    return f"{focusable}{shown}{note}</span>"
 
 
 def _value(row: Row) -> str:

@@ -20,6 +20,7 @@ from kernelbook.site.page import PageState
 _HEADER = re.compile(
     r"^/{3,}[ \t]*(?:results-page[ \t]*\|[ \t]*(?P<chapter>\S+)|counters-page[ \t]*\|)[ \t]*$"
 )
+_RANGE = re.compile(r"(?<=\d)–(?=\d)")
 _END = re.compile(r"^/{3,}[ \t]*$")
 
 
@@ -56,10 +57,15 @@ class ResultsPagePreprocessor(Preprocessor):
         except KernelbookError as error:
             self.page.note(self.page.error(error, self.page.take_line(header)))
             return []
-        return text.splitlines()
+        return [_unbroken(line) for line in text.splitlines()]
 
     def _counters(self) -> list[str]:
         comparisons = counters.load(self.page.project.results)
         if not comparisons:
             raise PageError("nothing in results/data/counters/ to compare")
         return counters.page(comparisons, self.page.language).splitlines()
+
+
+def _unbroken(line: str) -> str:
+    """A line whose ranges, ``233.8–235.0``, stay on one line of a table's cell."""
+    return _RANGE.sub("\u2060–\u2060", line) if line.startswith("|") else line

@@ -111,7 +111,7 @@ def _first(line: Line, cell: Cell, page: PageState) -> str:
 def _text(cell: Cell, page: PageState) -> str:
     text = escape(cell.text.of(page.language))
     if cell.code:
-        text = f"<code>{text}</code>"
+        text = f"<code>{text.replace('_', '_<wbr>')}</code>"
     if cell.source and page.has_page(source_page(cell.source)):
         text = f'<a href="{escape(page.link(source_page(cell.source)))}">{text}</a>'
     return text
@@ -121,16 +121,11 @@ def _cell(line: Line, cell: Cell, page: PageState) -> str:
     text = _text(cell, page)
     if cell.grade is None or cell.grade is Grade.THEORY or not line.anchor:
         return text
-    tip_id = page.new_id("kb-tip")
     uri = f"results/{line.chapter}.md"
-    tip = _tip(cell, page.project.book, page.language, linked=page.has_page(uri))
-    inner = f'{text}<span class="kb-tip" role="tooltip" id="{tip_id}" data-search-exclude="">'
-    inner += f"{tip}</span>"
+    href = page.link(uri, line.anchor) if page.has_page(uri) else ""
+    tip = _tip(cell, page.project.book, page.language, linked=bool(href))
     classes = f"kb-number kb-cell kb-{cell.grade.label}"
-    if page.has_page(uri):
-        href = escape(page.link(uri, line.anchor))
-        return f'<a class="{classes}" href="{href}" aria-describedby="{tip_id}">{inner}</a>'
-    return f'<span class="{classes}" tabindex="0" aria-describedby="{tip_id}">{inner}</span>'
+    return provenance.noted(text, tip, classes, page.new_id("kb-tip"), href)
 
 
 def _tip(cell: Cell, book: Book, language: str, *, linked: bool) -> str:
@@ -165,14 +160,14 @@ def _remarks(table: Table, language: str) -> str:
     return html
 
 
-def hardware_html(boxes: Sequence[Box], language: str) -> str:
+def hardware_html(boxes: Sequence[Box], page: PageState) -> str:
     """A card for every device, the reference first."""
-    return f'<div class="kb-devices">{"".join(_box(box, language) for box in boxes)}</div>'
+    return f'<div class="kb-devices">{"".join(_box(box, page) for box in boxes)}</div>'
 
 
-def _box(box: Box, language: str) -> str:
-    figures = "".join(_figure(figure, language) for figure in box.figures)
-    role = escape(ROLES[box.role].of(language))
+def _box(box: Box, page: PageState) -> str:
+    figures = "".join(_figure(box, figure, page) for figure in box.figures)
+    role = escape(ROLES[box.role].of(page.language))
     key = escape(device_key(box.slug, box.role == "local"))
     return (
         f'<section class="kb-device kb-device--{box.role}" data-device="{key}">'
@@ -181,9 +176,23 @@ def _box(box: Box, language: str) -> str:
     )
 
 
-def _figure(figure: Figure, language: str) -> str:
+def _figure(box: Box, figure: Figure, page: PageState) -> str:
+    """A figure with where it is from on hover and focus, leading to the card's sheet."""
+    language = page.language
     value = escape(figure.cell.text.of(language))
-    unit = f"\u00a0{escape(figure.unit)}" if figure.unit else ""
+    value += f"\u00a0{escape(figure.unit)}" if figure.unit else ""
     title = escape(figure.title.of(language))
-    detail = f' title="{escape(figure.cell.detail)}"' if figure.cell.detail else ""
-    return f"<div{detail}><dt>{title}</dt><dd>{value}{unit}</dd></div>"
+    if figure.cell.detail:
+        local = box.role == "local"
+        uri, place = ("devices/own.md", f"{box.slug}-spec") if local else (
+            f"devices/{box.slug}.md", "spec"
+        )  # fmt: skip
+        tip = [f"<b>{escape(GRADES[Grade.THEORY].of(language))}</b>"]
+        tip.append(provenance.lines_html((figure.cell.detail,)))
+        href = ""
+        if page.has_page(uri):
+            href = page.link(uri, place)
+            tip.append(f"<i>{escape(provenance.word(language, 'sheet'))}</i>")
+        classes = f"kb-number kb-cell kb-{Grade.THEORY.label}"
+        value = provenance.noted(value, "".join(tip), classes, page.new_id("kb-tip"), href)
+    return f"<div><dt>{title}</dt><dd>{value}</dd></div>"
