@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import json
 import os
@@ -206,16 +207,41 @@ def test_a_folder_that_takes_no_files_is_said_before_anything_runs(
     assert "compile" not in captured.out
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_folder_is_one_sentence(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (project / "results").chmod(0o500)
+def without_privilege() -> None:
+    """What root executes after this has no right to pass over permissions."""
+    for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
+        ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
+
+
+def test_a_read_only_folder_is_one_sentence(project: Path) -> None:
+    results = project / "results"
+    results.chmod(0o500)
     try:
-        assert main(["--no-gpu"], root=project) == 2
+        run = start(project, preexec_fn=without_privilege)
+        _, said = run.communicate()
     finally:
-        (project / "results").chmod(0o700)
-    assert "Permission denied" in capsys.readouterr().err
+        results.chmod(0o700)
+    assert (run.returncode, said) == (
+        2,
+        f"run_all: {results}: cannot be written: Permission denied\n",
+    )
+    assert files(results) == {}
+
+
+@pytest.mark.parametrize("unreadable", ["results", "results/data/measured", "results/local"])
+def test_a_folder_that_cannot_be_read_is_one_sentence(project: Path, unreadable: str) -> None:
+    folder = project / unreadable
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0)
+    try:
+        run = start(project, preexec_fn=without_privilege)
+        _, said = run.communicate()
+    finally:
+        folder.chmod(0o700)
+    assert run.returncode == 2
+    assert str(folder) in said
+    assert said.endswith("Permission denied\n")
+    assert len(said.splitlines()) == 1
 
 
 def test_a_compile_cache_that_cannot_be_written_costs_time_only(project: Path) -> None:

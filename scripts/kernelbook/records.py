@@ -11,6 +11,7 @@ Rates and ratios are never stored: they are computed when rendered (report/rows.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -283,7 +284,7 @@ def load_all(results: Path, read: Callable[[Path], Record] = load) -> tuple[Stor
 
 def _walk(results: Path, read: Callable[[Path], Record]) -> Iterator[Stored]:
     for local, folder in ((False, results / "data"), (True, results / "local")):
-        for path in sorted(folder.rglob("*")):
+        for path in sorted(_paths(folder)):
             if path.is_symlink():  # it may lead anywhere, or change between two looks
                 raise RecordError("is a link, records are files in folders", file=path)
             if path.suffix != ".json":
@@ -297,3 +298,16 @@ def _walk(results: Path, read: Callable[[Path], Record]) -> Iterator[Stored]:
                 what = " ".join(filter(None, (record.evidence, record.slug, record.experiment)))
                 raise RecordError(f"holds the record {what}, which belongs elsewhere", file=path)
             yield Stored(record, path, local)
+
+
+def _paths(folder: Path) -> Iterator[Path]:
+    """Everything below a folder, links named but not followed; a folder that cannot be read is an
+    error, since what is in it would only seem to be missing."""
+
+    def refuse(error: OSError) -> None:
+        raise RecordError(f"cannot be read: {error.strerror}", file=error.filename)
+
+    if not folder.is_dir():
+        return
+    for place, folders, files in os.walk(folder, onerror=refuse):
+        yield from (Path(place) / name for name in (*folders, *files))
