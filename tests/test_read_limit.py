@@ -31,14 +31,14 @@ def test_a_grid_never_has_more_blocks_than_there_are_rounds() -> None:
 
 
 @pytest.mark.parametrize("how", ["64x2 2/SM", "64x2 stretch 1", "128x1 stretch 3 cached"])
-@pytest.mark.parametrize(("na", "nb"), [(1000, 0), (128, 128), (1, 4097), (4096, 3)])
-def test_every_vector_of_both_arrays_is_read_once(
+@pytest.mark.parametrize(("na", "nb"), [(4003, 0), (512, 512), (1, 16_389), (16_384, 15), (3, 2)])
+def test_every_word_of_both_arrays_is_read_once(
     how: str, na: int, nb: int, compile_cache: Path
 ) -> None:
     reading = Reading.parse(f"read_limit {how}")
     text = compile_source(SOURCE, "sm_90", macros=reading.macros, cache_dir=compile_cache).ptx
     random = np.random.default_rng(5)
-    a, b = (random.integers(0, 2**32, 4 * n, dtype=np.uint32) for n in (na, nb))
+    a, b = (random.integers(0, 2**32, n, dtype=np.uint32) for n in (na, nb))
     grid = reading.grid((a.nbytes, b.nbytes), sms=3)
     sums = np.zeros(grid * reading.threads, np.uint32)
     second = b if nb else a  # an empty array's place is never read
@@ -52,8 +52,8 @@ def test_every_vector_of_both_arrays_is_read_once(
 def test_nothing_is_stored_unless_it_is_asked_for(compile_cache: Path) -> None:
     reading = Reading.parse("read_limit 64x2 1/SM")
     text = compile_source(SOURCE, "sm_90", macros=reading.macros, cache_dir=compile_cache).ptx
-    a, sums = np.ones(4 * 600, np.uint32), np.zeros(1, np.uint32)
-    arguments = [a, np.int64(600), a, np.int64(0), sums, np.int32(0)]
+    a, sums = np.ones(2400, np.uint32), np.zeros(1, np.uint32)
+    arguments = [a, np.int64(a.size), a, np.int64(0), sums, np.int32(0)]
     counts = ptx.run(text, "read_limit", 3, 64, arguments).counts.to_dict()
     assert counts["global_load_bytes"] == a.nbytes
     assert counts["global_store_requests"] == 0

@@ -6,8 +6,8 @@
 // Look at: nothing depends on a load but an addition in a register, so what is measured is how fast
 // bytes arrive. Loads of one round are under way together.
 //
-// Two arrays are read one after the other; the second may be empty. Words are added up modulo 2^32,
-// which the host can check: with `keep`, every thread leaves its sum.
+// Two arrays of na and nb words are read one after the other; the second may be empty. Words are
+// added up modulo 2^32, which the host can check: with `keep`, every thread leaves its sum.
 
 #ifndef THREADS
 #define THREADS 512
@@ -60,11 +60,19 @@ __device__ __forceinline__ unsigned round_of(const uint4* x, long long first, lo
     return sum;
 }
 
+// The words after an array's last whole vector, by one thread each.
+__device__ __forceinline__ unsigned rest_of(const unsigned* x, long long words) {
+    long long i = words / 4 * 4 + threadIdx.x;
+    return blockIdx.x == 0 && i < words ? x[i] : 0;
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS)
     read_limit(const uint4* a, long long na, const uint4* b, long long nb, unsigned* sums,
                int keep) {
-    long long rounds_of_a = (na + ROUND - 1) / ROUND;
-    long long rounds = rounds_of_a + (nb + ROUND - 1) / ROUND;
+    long long vectors_of_a = na / 4;
+    long long vectors_of_b = nb / 4;
+    long long rounds_of_a = (vectors_of_a + ROUND - 1) / ROUND;
+    long long rounds = rounds_of_a + (vectors_of_b + ROUND - 1) / ROUND;
 #if STRETCH > 0
     long long r = static_cast<long long>(blockIdx.x) * STRETCH;
     long long last = r + STRETCH < rounds ? r + STRETCH : rounds;
@@ -74,10 +82,11 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     long long last = rounds;
     const int step = gridDim.x;
 #endif
-    unsigned sum = 0;
+    unsigned sum = rest_of(reinterpret_cast<const unsigned*>(a), na) +
+                   rest_of(reinterpret_cast<const unsigned*>(b), nb);
     for (; r < last; r += step) {
-        sum += r < rounds_of_a ? round_of(a, r * ROUND, na)
-                               : round_of(b, (r - rounds_of_a) * ROUND, nb);
+        sum += r < rounds_of_a ? round_of(a, r * ROUND, vectors_of_a)
+                               : round_of(b, (r - rounds_of_a) * ROUND, vectors_of_b);
     }
     if (keep) {
         sums[static_cast<long long>(blockIdx.x) * THREADS + threadIdx.x] = sum;

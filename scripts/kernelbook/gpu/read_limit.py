@@ -22,7 +22,7 @@ from ..compiler import compile_source
 from ..errors import DeviceError, ExperimentError
 
 SOURCE = Path(__file__).with_name("read_limit.cu")
-VECTOR_BYTES = 16
+WORD_BYTES, VECTOR_BYTES = 4, 16
 _NAME = re.compile(
     r"read_limit (?P<threads>\d+)x(?P<vectors>\d+) "
     r"(?:(?P<blocks>\d+)/SM|stretch (?P<stretch>\d+))(?P<cached> cached)?"
@@ -80,19 +80,19 @@ def bind(
     """(launch, check) of reading one or two CuPy arrays in the way that ``name`` says.
 
     The check holds the sum of all words, modulo 2^32, to CuPy's. Raises ExperimentError for other
-    arrays than one or two of whole 16-byte vectors, DeviceError where they are not aligned.
+    arrays than one or two of whole words, DeviceError where they do not start on 16 bytes.
     """
     reading = Reading.parse(name)
     sizes = tuple(int(a.nbytes) for a in arrays)
-    if not 1 <= len(arrays) <= 2 or any(size % VECTOR_BYTES for size in sizes):
-        raise ExperimentError(f"{name!r} reads one or two arrays of whole vectors of 16 bytes")
+    if not 1 <= len(arrays) <= 2 or any(size % WORD_BYTES for size in sizes):
+        raise ExperimentError(f"{name!r} reads one or two arrays of whole words of 4 bytes")
     if any(a.data.ptr % VECTOR_BYTES for a in arrays):
         raise DeviceError(f"{name!r} reads arrays that start on 16 bytes")
     function = _function(reading, arch, cupy.cuda.function.Module)
     sms = int(cupy.cuda.Device().attributes["MultiProcessorCount"])
     grid, block = (reading.grid(sizes, sms), 1, 1), (reading.threads, 1, 1)
     first, second = arrays[0], arrays[-1]
-    counts = np.int64(sizes[0] // VECTOR_BYTES), np.int64(sum(sizes[1:]) // VECTOR_BYTES)
+    counts = np.int64(sizes[0] // WORD_BYTES), np.int64(sum(sizes[1:]) // WORD_BYTES)
     nowhere = cupy.zeros(1, dtype=cupy.uint32)
 
     def read(sums: Any, keep: int) -> None:
