@@ -146,8 +146,8 @@ def test_a_line_of_the_table_is_a_size_with_its_variants_side_by_side(run: Tree)
         "doubling: effective bandwidth (warm L2)", "copy: effective bandwidth (warm L2)",
     ]  # fmt: skip
     cells = [[cell.text.en for cell in line.cells] for line in table.lines]
-    assert cells[0] == ["1,024", "w128", "4.0", "2.05", "0.50", "2.0", "4.1", "2.28", "4.55"]
-    assert cells[2] == ["16,384", "w256", "10.0", "13.1", "2.00", "20.0", "6.55", "14.6", "7.28"]
+    assert cells[0] == ["1,024", "w128", "4.0", "2.05", "0.500", "2.0", "4.1", "2.28", "4.55"]
+    assert cells[2] == ["16,384", "w256", "10.0", "13.1", "2.000", "20.0", "6.55", "14.6", "7.28"]
     with pytest.raises(PageError, match="no sweep 'size'"):
         sweeps.members_of(book, "size")
 

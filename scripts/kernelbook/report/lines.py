@@ -125,7 +125,7 @@ def _cell(book: Book, name: str, entry: Entry, units: dict[str, str]) -> Cell:
         return EMPTY
     grade, detail = Grade.parse(row.evidence), row.quantity().sources[0].detail
     if variant:
-        ratio = _ratio(book, entry, name)
+        ratio = ratio_of(book, entry, name)
         if ratio is None:
             return EMPTY
         text = number(ratio[0], ",.2f")
@@ -135,7 +135,7 @@ def _cell(book: Book, name: str, entry: Entry, units: dict[str, str]) -> Cell:
     return Cell(both(text), grade, spread, row.samples, detail, stale=row.stale, row=row)
 
 
-def _ratio(book: Book, entry: Entry, name: str) -> tuple[float, bool] | None:
+def ratio_of(book: Book, entry: Entry, name: str) -> tuple[float, bool] | None:
     """A row over another variant's row of the same record and L2 state; stale if either is."""
     base, _, variant = name.partition("/")
     row = entry.values.get(base)
@@ -178,7 +178,7 @@ def _best(book: Book, name: str, entries: Sequence[Entry]) -> Iterable[Entry]:
     for i, entry in enumerate(entries):
         value = None
         if "/" in name:
-            ratio = _ratio(book, entry, name)
+            ratio = ratio_of(book, entry, name)
             value = ratio[0] if ratio else None
         elif name in entry.values:
             row = entry.values[name]

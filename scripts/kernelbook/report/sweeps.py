@@ -10,7 +10,7 @@ from ..experiment import Experiment, Kernel, Library, Text, Variant
 from ..metrics import METRICS, metric
 from ..records import Stored
 from .book import Book
-from .lines import Entry, fill, run_notes
+from .lines import Entry, fill, ratio_of, run_notes
 from .model import EMPTY, Cell, Header, Line, Table, both
 from .rows import anchor_of
 from .show import convert
@@ -128,9 +128,15 @@ def _measured(
     warm = WARM if cache == "warm" else Text("", "")
     heads = tuple(_titled(head, title, warm) for head in heads)
     cells = iter(lines)
-    blank = (EMPTY,) * len(heads)
-    rows = [next(cells).cells[2:] if entry else blank for entry in entries]
-    return heads, [tuple(map(_precise, names, row)) for row in rows]
+    rows = [
+        tuple(
+            _precise(book, entry, *pair) for pair in zip(names, next(cells).cells[2:], strict=True)
+        )
+        if entry
+        else (EMPTY,) * len(heads)
+        for entry in entries
+    ]
+    return heads, rows
 
 
 def _titled(head: Header, variant: Text, warm: Text) -> Header:
@@ -156,8 +162,11 @@ def _columns(
     return tuple(dict.fromkeys([*(["time"] if few else []), rate, *held_against]))
 
 
-def _precise(name: str, cell: Cell) -> Cell:
-    """Bandwidths of a sweep span decades: the small ones are written with three digits, too."""
+def _precise(book: Book, entry: Entry, name: str, cell: Cell) -> Cell:
+    """A sweep is read for small differences and spans decades: ratios get three decimals, small
+    bandwidths three digits."""
+    if "/" in name and (ratio := ratio_of(book, entry, name)) is not None:
+        return replace(cell, text=both(f"{ratio[0]:.3f}"))
     if name != "bandwidth" or cell.row is None:
         return cell
     value = convert(cell.row.value, cell.row.unit, metric(name).unit)
