@@ -36,3 +36,22 @@ def test_a_stranger_cannot_put_markup_on_a_page(tmp_path: Path, language: str) -
         assert all("<" not in part.split("</script>")[0] for part in text.split(DATA)[1:])
         assert "<img" not in text
         assert not re.search(r"<[^>]*\sonmouseover=", text)
+
+
+STEERING = ("\x02wzxhzdk:0\x03", "\x02wzxhzdk:1\x03", "\ue0f00\ue0f1")
+
+
+@pytest.mark.parametrize("name", STEERING)
+def test_a_stranger_cannot_have_a_piece_of_the_page_put_elsewhere(
+    tmp_path: Path, name: str
+) -> None:
+    """Python-Markdown and we ourselves mark what is put in later by characters like these."""
+    pages = []
+    for shown in ("GTX", f"GTX{name}"):
+        root = site_project.make(tmp_path / f"project-{len(pages)}")
+        site_project.measured(root, {"scale": 2.0}, card=site_project.device("gtx-9000", shown))
+        number = '{= measured["gtx-9000"].scale_1k.scale.time | .2f µs =}'
+        html = site_project.convert(f"{number}\n\n/// results | scale_1k\n///\n", root)
+        pages.append(html.partition(DATA)[0])
+    left = name.strip("\x02\x03\ue0f0\ue0f1")  # as text, in its own place
+    assert pages[1] == pages[0].replace("GTX", f"GTX{left}")

@@ -110,7 +110,7 @@ class BookBlock(Block):
         except KernelbookError as error:
             self.page.note(self.error(error))
             return
-        block.text = AtomicString(self.page.md.htmlStash.store(html))
+        block.text = AtomicString(self.page.stash(html))
 
     @abstractmethod
     def html(self) -> str:

@@ -207,7 +207,7 @@ class ChartBlock(BookBlock):
             self.page.note(self.error(error))
             return
         holder = ET.Element("div", {"class": "kb-figure__drawings"})
-        holder.text = AtomicString(self.page.md.htmlStash.store(html))
+        holder.text = AtomicString(self.page.stash(html))
         block.insert(0, holder)
 
     def html(self) -> str:

@@ -84,7 +84,7 @@ class TokenInline(InlineProcessor):
         except KernelbookError as error:
             self.page.note(self.page.error(error, token.line))
             return "", m.start(0), m.end(0)
-        return self.page.md.htmlStash.store(html), m.start(0), m.end(0)
+        return self.page.stash(html), m.start(0), m.end(0)
 
 
 class TokenPostprocessor(Postprocessor):

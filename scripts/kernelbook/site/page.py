@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import markdown
+from markdown.util import ETX, STX
 
 from kernelbook.errors import KernelbookError
 from kernelbook.site.context import Project, find_root, load
 from kernelbook.site.place import PageBuildError, page_error, page_of
 from kernelbook.site.scope import ProjectScope
+from kernelbook.site.tokens import CLOSE, OPEN
 
 LANGUAGES = ("zh", "en")
+_MARKS = dict.fromkeys(map(ord, (STX, ETX, OPEN, CLOSE)))
 _LOG = logging.getLogger("mkdocs.kernelbook")
 
 
@@ -107,6 +110,15 @@ class PageState:
         """An id no other element of this page has, the same in every build."""
         self._ids += 1
         return f"{prefix}-{self._ids}"
+
+    def stash(self, html: str) -> str:
+        """What Python-Markdown puts in the place of this HTML until the page is done.
+
+        It marks such places with control characters, and we mark ours. A stranger's string with
+        the same characters would have another piece of the page put in its place, or itself, for
+        ever.
+        """
+        return self.md.htmlStash.store(html.translate(_MARKS))
 
     def take_line(self, quoted: str) -> int | None:
         """The next line on which ``quoted`` stands; the last one again when all are taken."""
