@@ -53,16 +53,16 @@ def test_equal_runs_lie_no_further_apart_than_their_own_samples_reach(
 def test_three_percent_slower_are_caught_or_ambiguous_at_the_noise_of_a_real_card(
     golden: tuple[Pair, ...],
 ) -> None:
-    """Caught wherever the equal runs lie less than half of it apart, and never the same.
+    """Caught wherever the second run is not faster by more than 1 % for no reason; never the same.
 
-    Beyond that no rule can: where the second run was s faster by noise alone, three percent on top
-    leave 3 % - s, and with s above 1.5 % that is less than what two equal runs differ by.
+    Where it is faster by s, three percent on top leave 3 % - s, and with s above 1.5 % that is less
+    than what two equal runs differ by: no rule can then tell one from the other.
     """
     both = [p for pair in golden for p in (pair, turned(pair))]
     found = [(p, verdict(p, 1.03)) for p in both]
-    missed = [p for p, v in found if v != "slower"]
-    assert {v for p, v in found if p in missed} <= {"ambiguous"}
-    assert [f"{p.experiment}/{p.variant}" for p in missed if shift(p) > -0.015] == []
+    missed = [(p, said) for p, said in found if said != "slower"]
+    assert {said for _, said in missed} <= {"ambiguous"}
+    assert [f"{p.experiment}/{p.variant}" for p, _ in missed if shift(p) > -0.01] == []
     assert len(missed) <= 0.02 * len(both)
 
 

@@ -117,7 +117,7 @@ def compare_rows() -> Rows:
         (Text("第九十分位至少移动", "ninth decile moves at least"), f"{RULE.slow_end:.2%}"),
         (Text("相同：藏不住的变化", "same: a change that cannot hide"), f"{RULE.change:.0%}"),
         (
-            Text("相同：两次运行可能相差至少", "same: runs may differ by at least"),
+            Text("相同：两次运行可能相差至少", "same: equal runs may differ by at least"),
             f"{RULE.unseen:.1%}",
         ),
         (Text("至少样本数", "samples at least"), f"{RULE.least_samples}"),
