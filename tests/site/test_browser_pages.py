@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,9 @@ import site_project
 from browsing import contrast, opened, rgba, watch, weak_texts
 
 from kernelbook.pictures.drawing import ASKED, CONFLICT
+from kernelbook.site import outline
+from kernelbook.site.math import DISPLAY
+from kernelbook.site.tokens import stretches
 
 pytestmark = pytest.mark.browser
 
@@ -40,6 +44,30 @@ def axe() -> str:
     return (Path(package.__file__).parent / "axe.min.js").read_text(encoding="utf-8")
 
 
+def violations(page: Any, axe: str, context: str = "document") -> list[tuple[str, str]]:
+    """What axe-core finds serious; contrast is measured here, in both schemes and faster."""
+    options = "{resultTypes: ['violations'], rules: {'color-contrast': {enabled: false}}}"
+    page.evaluate(axe)
+    return [
+        (violation["id"], violation["nodes"][0]["html"][:200])
+        for violation in page.evaluate(f"axe.run({context}, {options})")["violations"]
+        if violation["impact"] in ("serious", "critical")
+    ]
+
+
+def written(language: str, path: str) -> tuple[int, int]:
+    """(diagrams, displayed formulas) in the text of the page at a URL."""
+    docs = site_project.ROOT / "docs" / language
+    stem = path.rstrip("/")
+    file = next((f for f in (docs / f"{stem}.md", docs / stem / "index.md") if f.is_file()), None)
+    if file is None:
+        return 0, 0
+    text = file.read_text(encoding="utf-8")
+    graphs = text.count("/// series-graph |")
+    prose = "".join(part for _, part, is_code in stretches(text) if not is_code)
+    return len(outline.read(file).of("diagram")) + graphs, len(re.findall(DISPLAY, prose))
+
+
 @pytest.mark.parametrize("path", [*pages(source=False), "source/04_gemm/fast_gemm/", "404.html"])
 @pytest.mark.parametrize("language", ["zh", "en"])
 def test_a_page_holds(browser: Any, origin: str, axe: str, language: str, path: str) -> None:
@@ -51,13 +79,10 @@ def test_a_page_holds(browser: Any, origin: str, axe: str, language: str, path: 
         page.evaluate("() => document.fonts.ready")
         page.add_style_tag(content="* { transition: none !important }")  # colours that stand still
         found["light"] = weak_texts(page)
-        # Contrast is measured here, in both schemes and faster.
-        options = "{resultTypes: ['violations'], rules: {'color-contrast': {enabled: false}}}"
-        page.evaluate(axe)
-        found["axe"] = [
-            (violation["id"], violation["nodes"][0]["html"][:200])
-            for violation in page.evaluate(f"axe.run({options})")["violations"]
-            if violation["impact"] in ("serious", "critical")
+        found["axe"] = violations(page, axe)
+        shown = [page.locator(s).count() for s in (".kb-diagram svg", ".kb-math--display .katex")]
+        found["not drawn"] = [
+            n for n, m in zip(written(language, path), shown, strict=True) if n != m
         ]
         page.emulate_media(color_scheme="dark")
         page.wait_for_function("document.body.dataset.mdColorScheme === 'slate'")
@@ -76,7 +101,9 @@ def test_a_page_holds(browser: Any, origin: str, axe: str, language: str, path: 
 
 
 @pytest.mark.parametrize("prefix", ["", "en/"])
-def test_source_pages_are_quiet_and_fit_a_phone(browser: Any, origin: str, prefix: str) -> None:
+def test_source_pages_are_quiet_and_fit_a_phone(
+    browser: Any, origin: str, axe: str, prefix: str
+) -> None:
     paths = pages(source=True)
     assert len(paths) > 10
     with opened(browser, "about:blank", viewport={"width": 390, "height": 844}) as page:
@@ -86,6 +113,11 @@ def test_source_pages_are_quiet_and_fit_a_phone(browser: Any, origin: str, prefi
             wide = page.evaluate("document.documentElement.scrollWidth")
             assert wide <= 390, path
             assert page.locator(".kb-code .kb-line").count() > 5, path
+            # The lines of one source are looked at above; here they would take most of the time.
+            assert violations(page, axe, "{exclude: ['.kb-code code']}") == [], path
+            other, there = ("en", "en/") if not prefix else ("zh", "")
+            link = page.locator(f".md-select__link[hreflang={other}]")
+            assert link.evaluate("link => link.href") == origin + there + path
     assert trouble == []
 
 
@@ -186,6 +218,7 @@ def test_on_paper_everything_is_there_dark_on_white(browser: Any, origin: str, p
     options = {"viewport": {"width": 720, "height": 1000}, "color_scheme": "dark"}
     with opened(browser, origin + path, **options) as page:
         page.wait_for_function("document.body.dataset.mdColorScheme === 'slate'")
+        page.add_style_tag(content="* { transition: none !important }")  # colours that stand still
         page.emulate_media(media="print", color_scheme="dark")
         assert page.locator(".kb-tip:visible, .md-header:visible, .kb-switch:visible").count() == 0
         cut = page.evaluate(

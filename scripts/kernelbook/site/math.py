@@ -29,8 +29,8 @@ _INLINE = (
     r"((?:\\.|[^\\$])*?(?:\\.|[^\\$\s]))"  # does not end in a space
     r"\$(?![$A-Za-z0-9])"  # closes
 )
-_DISPLAY = r"(?<!\\)\$\$(?!\$)((?:\\.|[^\\$])+?)\$\$(?!\$)"
-_DISPLAY_BLOCK = re.compile(rf"(?:^|\n) {{0,3}}{_DISPLAY}[ \t]*(?=\n|$)", re.DOTALL)
+DISPLAY = r"(?<!\\)\$\$(?!\$)((?:\\.|[^\\$])+?)\$\$(?!\$)"
+_DISPLAY_BLOCK = re.compile(rf"(?:^|\n) {{0,3}}{DISPLAY}[ \t]*(?=\n|$)", re.DOTALL)
 _LIST_OR_QUOTE = re.compile(r"\s*(?:[-+*>|#]|\d+[.)]\s)")
 
 # After code spans (190) so that code is left alone, before escapes (180) so that TeX is.
@@ -49,7 +49,7 @@ class MathExtension(Extension):
             md.ESCAPED_CHARS = [*md.ESCAPED_CHARS, "$"]
         md.parser.blockprocessors.register(_DisplayBlock(md.parser), "kb-math", _BLOCK_PRIORITY)
         for name, pattern, priority in (
-            ("kb-math-display", _DISPLAY, _INLINE_PRIORITY + 0.5),
+            ("kb-math-display", DISPLAY, _INLINE_PRIORITY + 0.5),
             ("kb-math-inline", _INLINE, _INLINE_PRIORITY),
         ):
             md.inlinePatterns.register(
