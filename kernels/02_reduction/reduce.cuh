@@ -17,7 +17,7 @@
 #define BLOCK 512
 #endif
 #ifndef VECTORS
-#define VECTORS 8
+#define VECTORS 4
 #endif
 #define WARP 32
 #define ROUND (BLOCK * VECTORS)  // vectors of four elements a block and round
@@ -97,7 +97,7 @@ __device__ __forceinline__ Element own_share(const Element* __restrict__ x,
                                              const Element* __restrict__ y, long long n) {
     const Four* x4 = reinterpret_cast<const Four*>(x);
     const Four* y4 = reinterpret_cast<const Four*>(y);
-    const long long grid_threads = static_cast<long long>(gridDim.x) * BLOCK;
+    const unsigned grid_threads = gridDim.x * BLOCK;
     const long long vectors = aligned(x) && aligned(y) ? n / 4 : 0;
     Element value[4] = {identity(), identity(), identity(), identity()};
     Four u[VECTORS];
@@ -105,7 +105,7 @@ __device__ __forceinline__ Element own_share(const Element* __restrict__ x,
 
     // [rounds]
     // Rounds of the whole grid: every thread asks for VECTORS vectors before it adds up any.
-    const long long whole = vectors / (grid_threads * VECTORS) * (grid_threads * VECTORS);
+    const long long whole = vectors - vectors % (grid_threads * VECTORS);
     for (long long i = static_cast<long long>(blockIdx.x) * ROUND + threadIdx.x; i < whole;
          i += grid_threads * VECTORS) {
 #pragma unroll
@@ -121,7 +121,7 @@ __device__ __forceinline__ Element own_share(const Element* __restrict__ x,
     // [/rounds]
     // [rest]
     // What is left is less than VECTORS a thread: dealt out evenly, so that nobody works for long.
-    const long long mine = static_cast<long long>(blockIdx.x) * BLOCK + threadIdx.x;
+    const unsigned mine = blockIdx.x * BLOCK + threadIdx.x;
     const long long rest = whole + mine;
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k) {

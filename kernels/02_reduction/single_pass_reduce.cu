@@ -5,8 +5,8 @@
 // Sizes: any n >= 0, any alignment; for n = 0 the result is the identity of the operation.
 // Look at: last_block_reduce waits three times for L2 after its last addition: until its partial
 // result is written, for its ticket, and for the partial results of the others. Here a partial
-// result and the mark that it is there are one word, so the ticket has nothing to order: it is
-// asked for at once, and everybody's slots with it. Who sees a mark has the value, too.
+// result and the mark that it is there are one word, so the ticket has nothing to order and is
+// asked for at once. Who sees a mark has the value, too.
 
 #include "reduce.cuh"
 
@@ -37,17 +37,18 @@ __device__ __forceinline__ void put(Slot* slot, Slot value) {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(slot), "l"(value) : "memory");
 }
 
-// [slot]
-// The partial result of a block, `found` being the first look at its slot. It may still be on its
-// way when its block's ticket is not: then it is looked at again. Leaves the slot empty.
-__device__ __forceinline__ Element taken_from(Slot* slot, Slot found) {
+// [taken]
+// The partial result of a block; leaves its slot empty. It may still be on its way when the block's
+// ticket is not: then the slot is looked at again.
+__device__ __forceinline__ Element taken(Slot* slot) {
+    Slot found = look(slot);
     while (!(found & PRESENT)) {
         found = look(slot);
     }
     put(slot, 0);
     return value_of(found);
 }
-// [/slot]
+// [/taken]
 
 // [single_pass_reduce]
 extern "C" __global__ void __launch_bounds__(BLOCK)
@@ -56,23 +57,17 @@ extern "C" __global__ void __launch_bounds__(BLOCK)
     const unsigned t = threadIdx.x;
     Element value = block_combine(own_share(x, y, n));
     if (gridDim.x > 1) {
-        unsigned ticket = 0;
         if (t == 0) {
             put(&slots[blockIdx.x], slot_of(value));
-            ticket = atomicInc(&arrived, gridDim.x - 1);
-        }
-        Slot early = t < gridDim.x ? look(&slots[t]) : 0;
-        if (t == 0) {
-            last = ticket == gridDim.x - 1;
+            last = atomicInc(&arrived, gridDim.x - 1) == gridDim.x - 1;
         }
         __syncthreads();
         if (!last) {
             return;
         }
-        // In the order of the blocks, whoever is the last.
-        value = t < gridDim.x ? taken_from(&slots[t], early) : identity();
-        for (unsigned b = t + BLOCK; b < gridDim.x; b += BLOCK) {
-            value = combine(value, taken_from(&slots[b], look(&slots[b])));
+        value = identity();  // and again in the order of the blocks, whoever is the last
+        for (unsigned b = t; b < gridDim.x; b += BLOCK) {
+            value = combine(value, taken(&slots[b]));
         }
         value = block_combine(value);
     }
