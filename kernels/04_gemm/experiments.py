@@ -158,9 +158,9 @@ def configuration_of(shape: Shape) -> str:
 
 
 def shared_bytes(c: Mapping[str, int]) -> int:
-    """Dynamic shared memory of fast_gemm: two stages, or the epilogue where it needs more."""
+    """Dynamic shared memory of fast_gemm: its stages, or the epilogue where it needs more."""
     depth = c["BK"] * c["SLICES"]
-    stages = 2 * depth * (c["BM"] + 4 + c["BN"])
+    stages = c["STAGES"] * depth * (c["BM"] + 4 + c["BN"])
     if c["SLICES"] == 1 and c["SPLIT_K"] == 1:
         warps = c["BM"] // c["WM"] * (c["BN"] // c["WN"])
         epilogue = warps * (c["WM"] // c["TM"]) * (c["WN"] + 8)
@@ -169,13 +169,21 @@ def shared_bytes(c: Mapping[str, int]) -> int:
     return 4 * max(stages, epilogue)
 
 
+LEAST_TILES = 4  # along the reduction: a range of the work is not worth its start below that
+
+
 def fast(configuration: str, name: str, title: Text, **changes: int) -> Kernel:
     """fast_gemm in one configuration of the table, with macros changed for an ablation."""
     c = {**CONFIGURATIONS[configuration], **changes}
     threads = c["BM"] // c["WM"] * (c["BN"] // c["WN"]) * c["SLICES"] * 32
 
     def grid(s: Shape, t: Target) -> Dim:
-        return ceil_div(s["m"], c["BM"]) * ceil_div(s["k"], c["BN"]), 1, c["SPLIT_K"]
+        tiles = ceil_div(s["m"], c["BM"]) * ceil_div(s["k"], c["BN"])
+        if c["STREAM"]:  # as many ranges of the work as blocks fit on the card
+            work = tiles * ceil_div(s["n"], c["BK"] * c["SLICES"])
+            fit = t.sms * c["MIN_BLOCKS"] // c["SPLIT_K"]
+            return max(1, min(fit, work // LEAST_TILES)), 1, c["SPLIT_K"]
+        return tiles, 1, c["SPLIT_K"]
 
     split = c["SPLIT_K"] > 1
     return Kernel(
@@ -204,6 +212,7 @@ def ablations(shape: Shape) -> tuple[Kernel, ...]:
     if CONFIGURATIONS[chosen]["SLICES"] > 1 or CONFIGURATIONS[chosen]["SPLIT_K"] > 1:
         return ()
     return (
+        fast(chosen, "fast_gemm_whole_tiles", Text("… 按整块分配", "… whole tiles"), STREAM=0),
         fast(chosen, "fast_gemm_direct_stores", Text("… 直接写回", "… direct stores"), EPILOGUE=0),
         fast(chosen, "fast_gemm_row_order", Text("… 按行乘加", "… in row order"), ORDER=0),
         fast(chosen, "fast_gemm_no_bands", Text("… 不分带", "… no bands"), GROUP=1),

@@ -1,12 +1,12 @@
 // fast_gemm: the whole ladder in one kernel, its shape chosen by size
 //
-// Launch: one block a BM x BN tile of C in x, tiles counted along bands of GROUP rows of tiles;
-//         SPLIT_K blocks a tile in z; THREADS threads; SHARED_FLOATS floats of dynamic shared
-//         memory (kernels/04_gemm/experiments.py computes both).
+// Launch: STREAM 0: one block a BM x BN tile of C in x; STREAM 1: as many as fit on the card. Tiles
+//         are counted along bands of GROUP rows of tiles. SPLIT_K blocks in z, a cluster. THREADS
+//         threads, dynamic shared memory as kernels/04_gemm/experiments.py computes it.
 // Look at: what binds is not memory but the read ports of the register file. Two banks give a
 // multiply-add one register each in a cycle, and it wants three: one has to come from the reuse
 // cache, and the other two from different banks. Source cannot name registers, but it can leave
-// the compiler free to choose them: registers to spare (fragments one step ahead, no further),
+// the compiler free to choose them: registers to spare (no global load passes through any),
 // accumulators that no 128-bit store ties to aligned quads (EPILOGUE 1), and an order of the
 // multiply-adds that changes one operand at a time (ORDER).
 //
@@ -15,6 +15,8 @@
 // SLICES    groups of warps that share a tile of C, each with its own BK steps of every tile
 // SPLIT_K   blocks that share a tile of C, each with its own part of the reduction, as a cluster
 //           that adds up through distributed shared memory (compute capability 9.0)
+// STAGES    tiles in shared memory: one that is multiplied, the others on their way
+// STREAM    1: blocks share the whole work in equal ranges instead of whole tiles
 // GROUP     rows of tiles in a band; blocks that run together then share rows and columns
 // ORDER     0: along the rows of the thread's tile; 1: likewise, every second row backwards;
 //           2: along its columns, every second one backwards; 3: rows four columns wide, likewise
@@ -32,6 +34,8 @@
 #define TN 16
 #define SLICES 1
 #define SPLIT_K 1
+#define STREAM 0
+#define STAGES 2
 #define GROUP 8
 #define MIN_BLOCKS 2
 #endif
@@ -42,10 +46,14 @@
 #define EPILOGUE 1
 #endif
 
+#include "copies.cuh"
+#include "shares.cuh"
+
 #define DEPTH (BK * SLICES)  // of the tiles in shared memory
 #define WARPS_N (BN / WN)
 #define SLICE_WARPS (BM / WM * WARPS_N)
-#define THREADS (SLICE_WARPS * SLICES * 32)
+#define WARPS (SLICE_WARPS * SLICES)
+#define THREADS (WARPS * 32)
 #define LANES_M (WM / TM)
 #define LANES_N (WN / TN)
 #define PITCH_A (BM + 4)
@@ -54,38 +62,16 @@
 #define PITCH_C (WN + 8)    // of a warp's corner in the epilogue
 #define PITCH_SUM (BN + 4)  // of the tile of C where parts add up
 
-// How the threads share the work of loading. A: two quads of a row beside each other, so that the
-// four stores that transpose a quad each reach 32 different banks. B: along its rows.
-#define A_LOADS (BM * DEPTH / 4 / THREADS)
-#define A_BESIDE (THREADS / 2 > BM ? THREADS / 2 / BM : 1)  // pairs of quads beside each other
-#define A_ROWS (THREADS / 2 / A_BESIDE)                     // rows that one load of all covers
-#define A_DEEP (DEPTH / 8 / A_BESIDE)                       // loads to cover the depth
+#define A_ROWS (THREADS / 8)  // eight lanes a row of A
+#define A_LOADS (BM / A_ROWS)
 #define B_ROWS (THREADS / (BN / 4))
 #define B_LOADS (DEPTH / B_ROWS)
 
 static_assert(LANES_M * LANES_N == 32, "a warp has 32 lanes");
 static_assert(TM % 4 == 0 && TN % 4 == 0, "fragments are quads");
-static_assert(A_LOADS * 4 * THREADS == BM * DEPTH, "the tile of A is divided evenly");
-static_assert(A_DEEP * 8 * A_BESIDE == DEPTH && A_LOADS % A_DEEP == 0, "and in pairs of quads");
-static_assert(B_LOADS * 4 * THREADS == BN * DEPTH, "the tile of B is divided evenly");
-
-static __device__ __forceinline__ void copy_quad(float* to, const float* from, bool inside) {
-    unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from),
-                 "r"(inside ? 16 : 0)
-                 : "memory");
-}
-
-static __device__ __forceinline__ void copy_float(float* to, const float* from, bool inside) {
-    unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address), "l"(from),
-                 "r"(inside ? 4 : 0)
-                 : "memory");
-}
-
-static __device__ __forceinline__ void wait_for_copies() {
-    asm volatile("cp.async.wait_all;" ::: "memory");
-}
+static_assert(DEPTH % 8 == 0 && A_LOADS * A_ROWS == BM, "the tile of A is divided evenly");
+static_assert(B_ROWS * BN / 4 == THREADS && B_LOADS * B_ROWS == DEPTH, "and that of B");
+static_assert(DEPTH % WARPS == 0 && BN % 32 == 0, "and float by float");
 
 // Step p of a thread's TM * TN multiply-adds: which row and column of its tile.
 // [order]
@@ -109,35 +95,10 @@ static __device__ __forceinline__ constexpr Place place(int p) {
 }
 // [/order]
 
-#if SPLIT_K > 1
-#define CLUSTER __cluster_dims__(1, 1, SPLIT_K)
-static __device__ __forceinline__ void cluster_barrier() {
-    asm volatile("barrier.cluster.arrive.release.aligned;\n"
-                 "barrier.cluster.wait.acquire.aligned;" ::
-                     : "memory");
-}
-
-// A quad at this address in the shared memory of another block of the cluster.
-static __device__ __forceinline__ float4 quad_of_block(const float* p, int block) {
-    unsigned there;
-    float4 quad;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
-                 : "=r"(there)
-                 : "r"(static_cast<unsigned>(__cvta_generic_to_shared(p))), "r"(block));
-    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
-                 : "=f"(quad.x), "=f"(quad.y), "=f"(quad.z), "=f"(quad.w)
-                 : "r"(there)
-                 : "memory");
-    return quad;
-}
-#else
-#define CLUSTER
-#endif
-
 template <bool WIDE>
 static __device__ __forceinline__ void multiply(const float* a, const float* b, float* c, int m,
-                                                int n, int k, int tile_m, int tile_n,
-                                                float* shared) {
+                                                int n, int k, int tile_m, int tile_n, int begin,
+                                                int end, int add_to, float* shared) {
     const int t = threadIdx.x;
     const int lane = t % 32;
     const int slice = t / 32 / SLICE_WARPS;
@@ -157,95 +118,82 @@ static __device__ __forceinline__ void multiply(const float* a, const float* b, 
     // The first tile takes what does not fill a whole tile, with zeros behind it; all others are
     // whole and need no test. Rows and columns outside the matrices are read from its last row and
     // first column instead: they only reach elements of C that nobody stores.
-    const int tiles = (n + DEPTH - 1) / DEPTH;
-    const int first_depth = n - (tiles - 1) * DEPTH;
+    const int first_depth = n - (n - 1) / DEPTH * DEPTH;
     // [/remainder_first]
-    const int begin = static_cast<int>(static_cast<long long>(tiles) * blockIdx.z / SPLIT_K);
-    const int end = static_cast<int>(static_cast<long long>(tiles) * (blockIdx.z + 1) / SPLIT_K);
     const int start = begin == 0 ? 0 : first_depth + (begin - 1) * DEPTH;
     const int depth = begin == 0 ? first_depth : DEPTH;
 
-    const int a_x = t % 2 * 4 + t / (2 * A_ROWS) * 8;
-    const int a_y = t / 2 % A_ROWS;
-    const int b_x = t / (BN / 4);
-    const int b_y = t % (BN / 4) * 4;
-    const float* from_a[A_LOADS / A_DEEP];
+    // [ways]
+    // A: eight lanes a row, float by float, because each goes to another row of the transposed
+    // tile: rows 4 banks apart, so that the 32 floats of a warp go to 32 banks. B: quads, or rows
+    // of floats where its rows do not start at multiples of 16 bytes.
+    const int a_x = t % 8;
+    const int a_y = t / 8;
+    const float* from_a = a + static_cast<size_t>(first_row) * n + start + a_x;
+    int row[A_LOADS];
 #pragma unroll
-    for (int i = 0; i < A_LOADS / A_DEEP; ++i) {
-        const int row = min(first_row + a_y + i * A_ROWS, m - 1);
-        from_a[i] = a + static_cast<size_t>(row) * n + start;
+    for (int i = 0; i < A_LOADS; ++i) {
+        row[i] = min(a_y + i * A_ROWS, m - 1 - first_row) * n;
     }
+    const int b_x = WIDE ? t / (BN / 4) : t / 32;
+    const int b_y = WIDE ? t % (BN / 4) * 4 : lane;
     const int col = first_col + b_y;
     const float* from_b = b + static_cast<size_t>(start + b_x) * k + (col < k ? col : 0);
-    const size_t b_step = static_cast<size_t>(B_ROWS) * k;
+    const unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+    const unsigned to_a = to + (a_x * PITCH_A + a_y) * 4;
+    const unsigned to_b = to + (STAGE_A + b_x * BN + b_y) * 4;
 
-    float4 held[A_LOADS];
-    auto hold_a = [&](int valid) {  // valid: depth of the tile; DEPTH, a constant, if it is whole
+    auto copy = [&](int stage, int valid) {  // valid: depth of the tile; DEPTH if it is whole
+        const bool whole = valid == DEPTH;
 #pragma unroll
         for (int i = 0; i < A_LOADS; ++i) {
-            const int x = a_x + i % A_DEEP * 8 * A_BESIDE;
-            const float* from = from_a[i / A_DEEP] + x;
+#pragma unroll
+            for (int x = 0; x < DEPTH; x += 8) {
+                copy_float(to_a + (stage * STAGE + x * PITCH_A + i * A_ROWS) * 4,
+                           from_a + row[i] + x, whole || a_x + x < valid);
+            }
+        }
+        constexpr int ROWS = WIDE ? B_ROWS : WARPS;
+#pragma unroll
+        for (int x = 0; x < DEPTH; x += ROWS) {
+            const float* from = from_b + static_cast<size_t>(x) * k;
+            const bool inside = whole || b_x + x < valid;
             if (WIDE) {
-                const bool inside = valid == DEPTH || x < valid;
-                held[i] = inside ? *reinterpret_cast<const float4*>(from) : zeros();
+                copy_quad(to_b + (stage * STAGE + x * BN) * 4, from, inside);
             } else {
-                held[i].x = valid == DEPTH || x < valid ? from[0] : 0.0f;
-                held[i].y = valid == DEPTH || x + 1 < valid ? from[1] : 0.0f;
-                held[i].z = valid == DEPTH || x + 2 < valid ? from[2] : 0.0f;
-                held[i].w = valid == DEPTH || x + 3 < valid ? from[3] : 0.0f;
+#pragma unroll
+                for (int y = 0; y < BN; y += 32) {
+                    copy_float(to_b + (stage * STAGE + x * BN + y) * 4, from + y,
+                               inside && col + y < k);
+                }
             }
         }
+        from_a += valid;
+        from_b += static_cast<size_t>(valid) * k;
     };
-    auto put_a = [&](int stage) {
-        float* to = shared + stage * STAGE + a_x * PITCH_A + a_y;
-#pragma unroll
-        for (int i = 0; i < A_LOADS; ++i) {
-            const int x = i % A_DEEP * 8 * A_BESIDE;
-            put_column(to + x * PITCH_A + i / A_DEEP * A_ROWS, PITCH_A, held[i]);
-        }
-    };
-    auto copy_b = [&](int stage, int i, int valid) {
-        const bool inside = valid == DEPTH || b_x + i * B_ROWS < valid;
-        const float* from = from_b + i * b_step;
-        float* to = shared + stage * STAGE + STAGE_A + (b_x + i * B_ROWS) * BN + b_y;
-        if (WIDE) {
-            copy_quad(to, from, inside);
-        } else {
-#pragma unroll
-            for (int j = 0; j < 4; ++j) {
-                copy_float(to + j, from + j, inside && col + j < k);
-            }
-        }
-    };
-    auto advance_a = [&](int by) {
-#pragma unroll
-        for (int i = 0; i < A_LOADS / A_DEEP; ++i) {
-            from_a[i] += by;
-        }
-    };
+    // [/ways]
 
-    if (begin < end) {
-#pragma unroll
-        for (int i = 0; i < B_LOADS; ++i) {
-            copy_b(0, i, depth);
+    __syncthreads();  // nobody reads from the segment before
+#pragma unroll 1
+    for (int s = 0; s < STAGES - 1; ++s) {
+        if (begin + s < end) {
+            copy(s, s == 0 ? depth : DEPTH);
         }
-        hold_a(depth);
-        put_a(0);
-        advance_a(depth);
-        from_b += static_cast<size_t>(depth) * k;
+        end_group();
     }
-    wait_for_copies();
+    wait_for_tile();
     __syncthreads();
 
     float value[TM][TN] = {};
     float4 fragment_a[2][TM / 4], fragment_b[2][TN / 4];
     const float* read_a = shared + slice * BK * PITCH_A + row_in_tile;
     const float* read_b = shared + STAGE_A + slice * BK * BN + col_in_tile;
-    int stage = 0;
-    auto fetch = [&](int to, int x) {
+    int stage = 0, free_stage = STAGES - 1;
+    auto load = [&](int to, int x) {
 #pragma unroll
         for (int i = 0; i < TM / 4; ++i) {
-            fragment_a[to][i] = shared_quad(read_a + stage * STAGE + x * PITCH_A + i * 4 * LANES_M);
+            fragment_a[to][i] =
+                shared_quad(read_a + stage * STAGE + x * PITCH_A + i * 4 * LANES_M);
         }
 #pragma unroll
         for (int j = 0; j < TN / 4; ++j) {
@@ -261,46 +209,44 @@ static __device__ __forceinline__ void multiply(const float* a, const float* b, 
         }
     };
 
-    fetch(0, 0);
-    if (begin + 1 < end) {
-        hold_a(DEPTH);
-    }
+    load(0, 0);
     // [main_loop]
+    // While a tile is multiplied, the next one is copied.
     for (int tile = begin; tile < end - 1; ++tile) {
-        // While a tile is multiplied, the next one of B is copied, and the next but one of A waits
-        // in registers: loaded before the barrier, it is stored a whole tile later. Where there is
-        // no next but one, it is the last tile once more, rather than a question in the loop.
-        advance_a(tile + 2 < end ? DEPTH : 0);
-#pragma unroll
-        for (int i = 0; i < B_LOADS; ++i) {
-            copy_b(stage ^ 1, i, DEPTH);
+        if (STAGES == 2 || tile + STAGES - 1 < end) {
+            copy(STAGES == 2 ? stage ^ 1 : free_stage, DEPTH);
         }
+        end_group();
+        free_stage = next_stage(free_stage);
 #pragma unroll
         for (int x = 0; x < BK; ++x) {
             if (x + 1 < BK) {
-                fetch((x + 1) % 2, x + 1);
+                load((x + 1) % 2, x + 1);
             } else {  // the first step of the next tile
-                stage ^= 1;
-                put_a(stage);
-                hold_a(DEPTH);
-                wait_for_copies();
+                stage = next_stage(stage);
+                wait_for_tile();
                 __syncthreads();
-                fetch(0, 0);
+                load(0, 0);
             }
             multiply_add(x % 2);
         }
-        from_b += static_cast<size_t>(DEPTH) * k;
     }
     // [/main_loop]
-    // The last tile has none to fetch, and is short enough not to be unrolled.
+    // The last tile has none to copy, and is short enough not to be unrolled.
     if (begin < end) {
 #pragma unroll 1
         for (int x = 0; x < BK; ++x) {
-            fetch(0, x);
+            load(0, x);
             multiply_add(0);
         }
     }
 
+#if STREAM
+    if (add_to >= 0) {
+        await_deposit(add_to);
+    }
+#endif
+    const bool add = add_to >= 0;
 #if SLICES == 1 && SPLIT_K == 1
 #if EPILOGUE == 0
 #pragma unroll
@@ -308,8 +254,8 @@ static __device__ __forceinline__ void multiply(const float* a, const float* b, 
         const int row = first_row + row_in_tile + i / 4 * 4 * LANES_M + i % 4;
 #pragma unroll
         for (int j = 0; j < TN; j += 4) {
-            store_quad<WIDE>(
-                c, m, k, row, first_col + col_in_tile + j * LANES_N,
+            put_in_c<WIDE>(
+                c, m, k, row, first_col + col_in_tile + j * LANES_N, add,
                 make_float4(value[i][j], value[i][j + 1], value[i][j + 2], value[i][j + 3]));
         }
     }
@@ -326,14 +272,24 @@ static __device__ __forceinline__ void multiply(const float* a, const float* b, 
             corner[lane_m * PITCH_C + j % 4 * (WN / 4) + j / 4 * LANES_N + lane_n] = value[i][j];
         }
         __syncwarp();
+        const int row = first_row + warp / WARPS_N * WM + i / 4 * 4 * LANES_M + i % 4;
+        const int col = first_col + warp % WARPS_N * WN;
+        if (WIDE) {
 #pragma unroll
-        for (int q = lane; q < LANES_M * WN / 4; q += 32) {
-            const int y = q / (WN / 4), x = q % (WN / 4);
-            const float* from = corner + y * PITCH_C + x;
-            store_quad<WIDE>(c, m, k,
-                             first_row + warp / WARPS_N * WM + i / 4 * 4 * LANES_M + 4 * y + i % 4,
-                             first_col + warp % WARPS_N * WN + 4 * x,
-                             make_float4(from[0], from[WN / 4], from[WN / 2], from[WN / 4 * 3]));
+            for (int q = lane; q < LANES_M * WN / 4; q += 32) {
+                const int y = q / (WN / 4), x = q % (WN / 4);
+                const float* from = corner + y * PITCH_C + x;
+                put_in_c<true>(
+                    c, m, k, row + 4 * y, col + 4 * x, add,
+                    make_float4(from[0], from[WN / 4], from[WN / 2], from[WN / 4 * 3]));
+            }
+        } else {
+#pragma unroll 4
+            for (int q = lane; q < LANES_M * WN; q += 32) {
+                const int y = q / WN, x = q % WN;
+                put_in_c(c, m, k, row + 4 * y, col + x, add,
+                         corner[y * PITCH_C + x % 4 * (WN / 4) + x / 4]);
+            }
         }
         __syncwarp();
     }
@@ -357,51 +313,91 @@ static __device__ __forceinline__ void multiply(const float* a, const float* b, 
             }
         }
     }
-#if SPLIT_K > 1
     cluster_barrier();
-#else
-    __syncthreads();
-#endif
-    for (int q = blockIdx.z * THREADS + t; q < BM * BN / 4; q += THREADS * SPLIT_K) {
-        const int y = q / (BN / 4), x = q % (BN / 4) * 4;
-        const float* from = shared + y * PITCH_SUM + x;
-#if SPLIT_K > 1
-        float4 sum = zeros();
+    if (WIDE) {
+        for (int q = blockIdx.z * THREADS + t; q < BM * BN / 4; q += THREADS * SPLIT_K) {
+            const int y = q / (BN / 4), x = q % (BN / 4) * 4;
+            const float* from = shared + y * PITCH_SUM + x;
+            float4 sum = quad_of_block(from, 0);
 #pragma unroll
-        for (int block = 0; block < SPLIT_K; ++block) {
-            const float4 more = quad_of_block(from, block);
-            sum.x += more.x;
-            sum.y += more.y;
-            sum.z += more.z;
-            sum.w += more.w;
+            for (int block = 1; block < SPLIT_K; ++block) {
+                const float4 more = quad_of_block(from, block);
+                sum.x += more.x;
+                sum.y += more.y;
+                sum.z += more.z;
+                sum.w += more.w;
+            }
+            put_in_c<true>(c, m, k, first_row + y, first_col + x, add, sum);
         }
-#else
-        const float4 sum = shared_quad(from);
-#endif
-        store_quad<WIDE>(c, m, k, first_row + y, first_col + x, sum);
+    } else {
+        for (int q = blockIdx.z * THREADS + t; q < BM * BN; q += THREADS * SPLIT_K) {
+            const int y = q / BN, x = q % BN;
+            const float* from = shared + y * PITCH_SUM + x;
+            float sum = float_of_block(from, 0);
+#pragma unroll
+            for (int block = 1; block < SPLIT_K; ++block) {
+                sum += float_of_block(from, block);
+            }
+            put_in_c(c, m, k, first_row + y, first_col + x, add, sum);
+        }
     }
-#if SPLIT_K > 1
-    cluster_barrier();  // nobody leaves while others read its shared memory
-#endif
+    cluster_barrier();  // nobody goes on while others read its shared memory
     // [/sum_of_parts]
 #endif
 }
 
+#if SPLIT_K > 1
+#define CLUSTER __cluster_dims__(1, 1, SPLIT_K)
+#else
+#define CLUSTER
+#endif
+
 extern "C" __global__ void CLUSTER __launch_bounds__(THREADS, MIN_BLOCKS)
     fast_gemm(const float* a, const float* b, float* c, int m, int n, int k) {
     extern __shared__ __align__(16) float shared[];
-    // [bands]
     const int tiles_m = (m + BM - 1) / BM;
     const int tiles_n = (k + BN - 1) / BN;
-    const int band = blockIdx.x / (GROUP * tiles_n);
-    const int in_band = blockIdx.x % (GROUP * tiles_n);
-    const int rows = min(GROUP, tiles_m - band * GROUP);
-    const int tile_m = band * GROUP + in_band % rows;
-    const int tile_n = in_band / rows;
-    // [/bands]
-    if (aligned(a, n) && aligned(b, k) && aligned(c, k)) {
-        multiply<true>(a, b, c, m, n, k, tile_m, tile_n, shared);
-    } else {
-        multiply<false>(a, b, c, m, n, k, tile_m, tile_n, shared);
+    const int steps = (n + DEPTH - 1) / DEPTH;
+    const bool wide = aligned(a, n) && aligned(b, k) && aligned(c, k);
+    // [stream]
+    // All tiles, each with all its steps, one after another, cut into as many equal ranges as there
+    // are blocks: no SM waits for others to finish a last, partial wave of tiles. A range that ends
+    // within a tile waits for what the next one has left of it in C, and adds its own. Ranges are
+    // dealt out backwards, so that a block only waits for one that started before it.
+#if STREAM
+    const long long work = static_cast<long long>(tiles_m) * tiles_n * steps;
+    const int range = gridDim.x - 1 - blockIdx.x;
+    int at = static_cast<int>(work * range / gridDim.x);
+    const int last = static_cast<int>(work * (range + 1) / gridDim.x);
+    while (at < last) {
+        const int tile = at / steps;
+        const int begin = at % steps;
+        const int end = min(steps, begin + last - at);
+        const int add_to = end < steps ? range + 1 : -1;
+        at += end - begin;
+#else
+    {
+        const int tile = blockIdx.x, begin = 0, end = steps, add_to = -1;
+#endif
+        // [/stream]
+        // [bands]
+        const int band = tile / (GROUP * tiles_n);
+        const int in_band = tile % (GROUP * tiles_n);
+        const int rows = min(GROUP, tiles_m - band * GROUP);
+        const int tile_m = band * GROUP + in_band % rows;
+        const int tile_n = in_band / rows;
+        // [/bands]
+        const int from = begin + (end - begin) * static_cast<int>(blockIdx.z) / SPLIT_K;
+        const int to = begin + (end - begin) * static_cast<int>(blockIdx.z + 1) / SPLIT_K;
+        if (wide) {
+            multiply<true>(a, b, c, m, n, k, tile_m, tile_n, from, to, add_to, shared);
+        } else {
+            multiply<false>(a, b, c, m, n, k, tile_m, tile_n, from, to, add_to, shared);
+        }
+#if STREAM
+        if (begin > 0) {
+            deposit(range);
+        }
+#endif
     }
 }
