@@ -8,7 +8,6 @@ number below every element) before each launch.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +29,7 @@ from kernelbook.experiment import (
     Tolerance,
     Variant,
     ceil_div,
-)
+)  # fmt: skip
 
 LOWEST = -3.4028234663852886e38  # the float below all others but minus infinity
 RAGGED = (0, 1, 31, 257, 1003, 4099, 100_001)
@@ -77,53 +76,41 @@ EXACT = Tolerance(relative=0.0, absolute=0.0)
 # ---- kernels ---------------------------------------------------------------------------------
 
 
-def single_block(source: str, title: Text, macros: Mapping[str, int] | None = None) -> Kernel:
-    return Kernel(
-        name=source,
-        source=f"{source}.cu",
-        entry=source,
-        args=("x", "sum", "n"),
-        grid=lambda s, t: (1, 1, 1),
-        block=lambda s, t: (1024, 1, 1),
-        title=title,
-        macros=macros or {},
-    )
+SUM, MAX, DOT = ("x", "sum", "n"), ("x", "max", "n"), ("a", "b", "dot", "n")
 
 
-def by_segments(
-    source: str,
-    title: Text,
-    args: tuple[str, ...],
-    block: int,
-    segment: int,
-    name: str = "",
-    **macros: int,
-) -> Kernel:
-    """A kernel of one block for each segment."""
+def plain(
+    source: str, zh: str, en: str, args: tuple[str, ...], block: int, segment: int = 0,
+    name: str = "", **macros: int,
+) -> Kernel:  # fmt: skip
+    """A kernel of one block for each segment, or of one block in all."""
     return Kernel(
         name=name or source,
         source=f"{source}.cu",
         entry=source,
         args=args,
-        grid=lambda s, t: (max(1, ceil_div(s["n"], segment)), 1, 1),
+        grid=lambda s, t: (max(1, ceil_div(s["n"], segment)) if segment else 1, 1, 1),
         block=lambda s, t: (block, 1, 1),
-        title=title,
-        macros={"BLOCK": block, **macros},
+        title=Text(zh, en),
+        macros=macros,
     )
 
 
-SUM, MAX, DOT = ("x", "sum", "n"), ("x", "max", "n"), ("a", "b", "dot", "n")
-
-
-def coarse_text(coarse: int) -> Text:
-    return Text(f"每线程 {coarse} 个元素", f"{coarse} elements a thread")
-
-
-def coarsened_sum(coarse: int) -> Kernel:
-    return by_segments(
-        "coarsened_reduce_sum", coarse_text(coarse), SUM, 256, 256 * coarse,
-        name=f"coarsened_reduce_sum_{coarse}", COARSE=coarse,
+def coarse(source: str, args: tuple[str, ...], each: int = 16, name: str = "") -> Kernel:
+    """A kernel of 256 threads a block that take ``each`` elements each."""
+    return plain(
+        source, f"每线程 {each} 个元素", f"{each} elements a thread", args, 256, 256 * each,
+        name or source, BLOCK=256, COARSE=each,
     )  # fmt: skip
+
+
+def coarsened_sum(each: int) -> Kernel:
+    return coarse("coarsened_reduce_sum", SUM, each, f"coarsened_reduce_sum_{each}")
+
+
+def renamed(kernel: Kernel, name: str, zh: str, en: str, **macros: int) -> Kernel:
+    """The kernel with other macros, as another row."""
+    return replace(kernel, name=name, title=Text(zh, en), macros={**kernel.macros, **macros})
 
 
 # Chosen on the reference device from sweeps of threads, vectors and resident blocks.
@@ -139,9 +126,7 @@ def one_pass_grid(n: int, blocks_a_sm: int, sms: int) -> int:
     return min(sms * blocks_a_sm, ceil_div(n, BLOCK * 2 * 4))
 
 
-def one_pass(
-    source: str, operation: str, title: Text, macros: Mapping[str, int] | None = None
-) -> Kernel:
+def one_pass(source: str, operation: str, zh: str, en: str) -> Kernel:
     """A kernel whose blocks stride over the inputs of "sum", "max" or "dot"."""
     inputs = ("a", "b") if operation == "dot" else ("x", "x")
     return Kernel(
@@ -151,93 +136,75 @@ def one_pass(
         args=(*inputs, operation, "n"),
         grid=lambda s, t: (one_pass_grid(s["n"], BLOCKS_A_SM[operation], t.sms), 1, 1),
         block=lambda s, t: (BLOCK, 1, 1),
-        title=title,
+        title=Text(zh, en),
         macros={
             "OP": ("sum", "max", "dot").index(operation),
             "BLOCK": BLOCK,
             "VECTORS": VECTORS,
-            **(macros or {}),
         },
         scalars={"n": "int64"},
     )  # fmt: skip
 
 
 def vectorized(operation: str) -> Kernel:
-    title = Text("float4 跨步循环，原子加", "float4 grid-stride loop, atomic addition")
-    return one_pass("vectorized", operation, title)
+    return one_pass(
+        "vectorized", operation,
+        "float4 跨步循环，原子加", "float4 grid-stride loop, atomic addition",
+    )  # fmt: skip
 
 
 def last_block(operation: str) -> Kernel:
-    title = Text("… 最后一个块收尾，票据", "… the last block finishes, ticket")
-    return one_pass("last_block", operation, title)
+    return one_pass(
+        "last_block", operation, "… 最后一个块收尾，票据", "… the last block finishes, ticket"
+    )
 
 
-def single_pass(operation: str, integer: int = 0) -> Kernel:
-    title = Text("… 值与标记同一个字", "… value and mark in one word")
-    return one_pass("single_pass", operation, title, {"INTEGER": integer})
+def single_pass(operation: str) -> Kernel:
+    return one_pass("single_pass", operation, "… 值与标记同一个字", "… value and mark in one word")
 
 
 unordered = replace(
-    one_pass(
-        "last_block", "sum", Text("… 票据不排序", "… a ticket that orders nothing"), {"ORDERED": 0}
-    ),
-    name="last_block_unordered",
+    renamed(last_block("sum"), "last_block_unordered", "… 票据不排序",
+            "… a ticket that orders nothing", ORDERED=0),
     counter_example=True,
+)  # fmt: skip
+
+simple = plain("simple_reduce_sum", "分歧的树，全局内存", "divergent tree, global", SUM, 1024)
+convergent = plain(
+    "convergent_reduce_sum", "收敛的树，全局内存", "convergent tree, global", SUM, 1024
 )
-simple = single_block("simple_reduce_sum", Text("分歧的树，全局内存", "divergent tree, global"))
-convergent = single_block(
-    "convergent_reduce_sum", Text("收敛的树，全局内存", "convergent tree, global")
-)
-shared = single_block("shared_reduce_sum", Text("收敛的树，共享内存", "convergent tree, shared"))
-shuffled = single_block("shuffle_reduce_block", Text("warp 洗牌", "warp shuffles"))
+shared = plain("shared_reduce_sum", "收敛的树，共享内存", "convergent tree, shared", SUM, 1024)
+shuffled = plain("shuffle_reduce_block", "warp 洗牌", "warp shuffles", SUM, 1024)
 no_barrier = replace(
-    shared,
-    name="shared_reduce_no_barrier",
-    title=Text("共享内存的树，去掉屏障", "shared tree without its barrier"),
-    macros={"BARRIER": 0},
+    renamed(shared, "shared_reduce_no_barrier", "共享内存的树，去掉屏障",
+            "shared tree without its barrier", BARRIER=0),
     counter_example=True,
+)  # fmt: skip
+serial = plain("serial_reduce_sum", "串行", "serial", SUM, 1, COMPENSATED=0)
+compensated = renamed(
+    serial, "serial_compensated", "串行，Kahan 补偿", "serial, compensated", COMPENSATED=1
 )
-segmented = by_segments(
-    "segmented_reduce_sum",
-    Text("每块一棵树，原子加", "a tree a block, atomic addition"), SUM, 1024, 2048,
+
+segmented = plain(
+    "segmented_reduce_sum", "每块一棵树，原子加", "a tree a block, atomic addition",
+    SUM, 1024, 2048, BLOCK=1024,
 )  # fmt: skip
-shuffle_sum = by_segments(
-    "shuffle_reduce_sum",
-    Text("每线程 16 个元素，warp 洗牌", "16 elements a thread, shuffles"),
-    SUM, 256, 256 * 16, COARSE=16,
-)  # fmt: skip
-coarsened_max = by_segments(
-    "coarsened_reduce_max", coarse_text(16), MAX, 256, 256 * 16, COARSE=16
-)  # fmt: skip
-shared_dot = by_segments(
-    "shared_dot_product", Text("每线程一个乘积", "a product a thread"), DOT, 1024, 1024
-)  # fmt: skip
-coarsened_dot = by_segments(
-    "coarsened_dot_product", coarse_text(16), DOT, 256, 256 * 16, COARSE=16
-)  # fmt: skip
-separate_dot = replace(
-    coarsened_dot,
-    name="coarsened_dot_product_separate",
-    title=Text("每线程 16 个，禁止融合乘加", "16 a thread, never fused"),
-    macros={**coarsened_dot.macros, "SEPARATE": 1},
+shuffle_sum = replace(
+    coarse("shuffle_reduce_sum", SUM),
+    title=Text("每线程 16 个元素，warp 洗牌", "16 elements a thread, shuffles"),
 )
-fma_dot = by_segments(
-    "fma_dot_product", Text("每线程 16 个，fmaf", "16 a thread, fmaf"), DOT, 256, 256 * 16,
-    COARSE=16,
+coarsened_max = coarse("coarsened_reduce_max", MAX)
+shared_dot = plain(
+    "shared_dot_product", "每线程一个乘积", "a product a thread", DOT, 1024, 1024, BLOCK=1024
+)
+coarsened_dot = coarse("coarsened_dot_product", DOT)
+separate_dot = renamed(
+    coarsened_dot, "coarsened_dot_product_separate", "每线程 16 个，禁止融合乘加",
+    "16 a thread, never fused", SEPARATE=1,
 )  # fmt: skip
-
-
-def serial(name: str, title: Text, compensated: int) -> Kernel:
-    return Kernel(
-        name=name,
-        source="serial_reduce_sum.cu",
-        entry="serial_reduce_sum",
-        args=SUM,
-        grid=lambda s, t: (1, 1, 1),
-        block=lambda s, t: (1, 1, 1),
-        title=title,
-        macros={"COMPENSATED": compensated},
-    )
+fma_dot = renamed(
+    coarse("fma_dot_product", DOT), "fma_dot_product", "每线程 16 个，fmaf", "16 a thread, fmaf"
+)
 
 
 # ---- baselines -------------------------------------------------------------------------------
@@ -323,14 +290,10 @@ def problem(
 
 
 TREES = problem(
-    "tree_2048",
-    Text("一个线程块的归约，2048 个元素", "One block's reduction, 2048 elements"),
-    2048,
-    "sum",
-    (simple, convergent, shared, shuffled, no_barrier),
-    emulator_n=2048,
-    ragged=(0, 1, 31, 1000, 2049, 5000),
-)
+    "tree_2048", Text("一个线程块的归约，2048 个元素", "One block's reduction, 2048 elements"),
+    2048, "sum", (simple, convergent, shared, shuffled, no_barrier),
+    emulator_n=2048, ragged=(0, 1, 31, 1000, 2049, 5000),
+)  # fmt: skip
 
 
 def size_text(n: int, zh: str, en: str) -> Text:
@@ -369,7 +332,8 @@ INTEGERS = replace(
     problem(
         "reduce_int_256m", size_text(2**26, "int32 求和，", "Sum of int32,"), 2**26, "sum",
         (
-            replace(single_pass("sum", integer=1), name="single_pass_int"),
+            renamed(single_pass("sum"), "single_pass_int", "一趟完成，int32", "one pass, int32",
+                    INTEGER=1),
             cub("reduce_sum_int", "CUB DeviceReduce::Sum"), read_limit,
         ),
     ),
@@ -388,9 +352,8 @@ ERRORS = replace(
         "sum_error", Text("2²⁰ 个数求和的误差", "Error of a sum, 2²⁰ numbers"),
         2**20, "sum",
         (
-            serial("serial_reduce_sum", Text("串行", "serial"), 0),
-            serial("serial_compensated", Text("串行，Kahan 补偿", "serial, compensated"), 1),
-            segmented, coarsened_sum(16), vectorized("sum"), single_pass("sum"), cub_sum,
+            serial, compensated, segmented, coarsened_sum(16),
+            vectorized("sum"), single_pass("sum"), cub_sum,
         ),
         emulator_n=2**13, ragged=(0, 1, 1000),
     ),
