@@ -88,6 +88,16 @@ def test_the_last_kernel_is_right_for_whole_tiles_remainders_and_unaligned_rows(
     assert (row.status, row.reason, row.findings) == ("ok", "", ())
 
 
+@pytest.mark.parametrize("change", [{"EPILOGUE": 0}, {"ORDER": 0}, {"GROUP": 1}, {"STREAM": 0}])
+def test_the_last_kernel_with_one_thing_taken_back_still_adds_up_its_ranges(
+    chapter: ModuleType, compile_cache: Path, change: dict[str, int]
+) -> None:
+    # Two ranges meet within the only tile; its rows do not start at multiples of 16 bytes.
+    kernel = chapter.fast("128x256_stream", "changed", chapter.Text("", ""), **change)
+    row = emulate(chapter, kernel, compile_cache, chapter.dims(100, 65, 31))
+    assert (row.status, row.reason, row.findings) == ("ok", "", ())
+
+
 def test_wavefronts_of_shared_loads_fall_from_step_to_step(
     counted: Callable[[str], Mapping[str, Any]],
 ) -> None:

@@ -45,6 +45,28 @@ static __device__ __forceinline__ float float_of_block(const float* p, int block
 #endif
 }
 
+// [place_of_sum]
+// Where the tile of C lies in shared memory. Alone, a block keeps its columns sorted by their
+// remainder of 4 and its rows one bank apart: threads hold every fourth column of every fourth row,
+// and so write to 32 banks. A cluster keeps quads together, for one access to another block each.
+static __device__ __forceinline__ int place_of_sum(int row, int col) {
+    return SPLIT_K > 1 ? row * (BN + 4) + col : row * (BN + 1) + col % 4 * (BN / 4) + col / 4;
+}
+
+static __device__ __forceinline__ float4 quad_of_sum(const float* tile, int row, int col,
+                                                     int block) {
+    const float* p = tile + place_of_sum(row, col);
+    if (SPLIT_K > 1) {
+        return quad_of_block(p, block);
+    }
+    return make_float4(p[0], p[BN / 4], p[BN / 2], p[BN / 4 * 3]);
+}
+// [/place_of_sum]
+
+static __device__ __forceinline__ float4 sum_of_quads(float4 a, float4 b) {
+    return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+
 #if STREAM
 // [deposit]
 // One flag a block: it has left its part of a tile in C, where the range before it will add its
@@ -83,24 +105,8 @@ static __device__ __forceinline__ void await_deposit(int range) {
 // [/deposit]
 #endif
 
-// Puts a quad into C, or adds it to what another range has left there (read past the L1 cache,
+// Puts floats into C, or adds them to what another range has left there (read past the L1 cache,
 // which does not see what other SMs write).
-template <bool WIDE>
-static __device__ __forceinline__ void put_in_c(float* c, int m, int k, int row, int col, bool add,
-                                                float4 quad) {
-#if STREAM
-    if (WIDE && add && row < m && col < k) {
-        const float* left = c + static_cast<size_t>(row) * k + col;
-        const float4 more = __ldcg(reinterpret_cast<const float4*>(left));
-        quad.x += more.x;
-        quad.y += more.y;
-        quad.z += more.z;
-        quad.w += more.w;
-    }
-#endif
-    store_quad<WIDE>(c, m, k, row, col, quad);
-}
-
 static __device__ __forceinline__ void put_in_c(float* c, int m, int k, int row, int col, bool add,
                                                 float value) {
     if (row < m && col < k) {
@@ -112,4 +118,23 @@ static __device__ __forceinline__ void put_in_c(float* c, int m, int k, int row,
 #endif
         *to = value;
     }
+}
+
+template <bool WIDE>
+static __device__ __forceinline__ void put_in_c(float* c, int m, int k, int row, int col, bool add,
+                                                float4 quad) {
+    if (!WIDE) {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            put_in_c(c, m, k, row, col + j, add, part(quad, j));
+        }
+        return;
+    }
+#if STREAM
+    if (add && row < m && col < k) {
+        const float* left = c + static_cast<size_t>(row) * k + col;
+        quad = sum_of_quads(quad, __ldcg(reinterpret_cast<const float4*>(left)));
+    }
+#endif
+    store_quad<WIDE>(c, m, k, row, col, quad);
 }
