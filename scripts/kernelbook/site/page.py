@@ -118,7 +118,7 @@ class PageState:
         the same characters would have another piece of the page put in its place, or itself, for
         ever.
         """
-        return self.md.htmlStash.store(html.translate(_MARKS))
+        return str(self.md.htmlStash.store(html.translate(_MARKS)))
 
     def take_line(self, quoted: str) -> int | None:
         """The next line on which ``quoted`` stands; the last one again when all are taken."""
