@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -45,3 +46,16 @@ def test_the_search_finds_each_word(browser: Any, origin: str, site: str) -> Non
             page.keyboard.press("End")  # Material listens to keys; typed Chinese makes none here
             # A result counts where the whole word stands in what is shown and is marked there.
             page.wait_for_function(FOUND, arg=query.strip("_").lower(), timeout=20_000)
+
+
+@pytest.mark.parametrize(("site", "query"), [("", "合并访存"), ("en/", "coalescing")])
+def test_what_explains_a_word_comes_before_the_tables_that_have_it(
+    browser: Any, origin: str, site: str, query: str
+) -> None:
+    with opened(browser, origin + site) as page:
+        page.locator(".md-search__input").click()
+        page.locator(".md-search__input").type(query, delay=5)
+        page.keyboard.press("End")
+        first = page.locator(".md-search-result__link").first
+        first.wait_for(timeout=20_000)
+        assert re.search(r"/\d\d-[\w-]+/", str(first.get_attribute("href")))

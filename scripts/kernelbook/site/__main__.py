@@ -81,7 +81,7 @@ def _check(root: Path, options: argparse.Namespace) -> int:
     for line in found:
         print(line, file=sys.stderr)
     if found:
-        print(f"kernelbook.site: {len(found)} problems", file=sys.stderr)
+        print(f"kernelbook.site: {len(found)} problem{'s' * (len(found) > 1)}", file=sys.stderr)
         return 1
     print("Both sites are whole: every number, claim, excerpt and link holds.")
     return 0

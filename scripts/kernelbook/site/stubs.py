@@ -19,6 +19,8 @@ _SOURCES = {"zh": "源码", "en": "Source code"}
 _DEVICES = {"zh": "设备", "en": "Devices"}
 _OWN = {"zh": "本机", "en": "This machine"}
 COUNTERS = "results/counters.md"
+# A word is explained in an article and repeated in lists: the search puts the lists after it.
+BEHIND = "---\nsearch:\n  boost: 0.5\n---\n\n"
 _RESULTS = {"zh": "结果", "en": "Results"}
 
 
@@ -75,9 +77,9 @@ def _is_stub(path: Path) -> bool:
 
 def _pages(root: Path, catalog: Catalog, language: str) -> Iterator[tuple[str, str]]:
     for chapter in catalog.chapters:
-        yield f"results/{chapter}.md", f"/// results-page | {chapter}\n///\n"
+        yield f"results/{chapter}.md", f"{BEHIND}/// results-page | {chapter}\n///\n"
     if any((root / "results" / "data" / "counters").glob("*.json")):
-        yield COUNTERS, "/// counters-page |\n///\n"
+        yield COUNTERS, f"{BEHIND}/// counters-page |\n///\n"
     yield "results/index.md", f"# {_RESULTS[language]}\n\n/// chapters |\n///\n"
     yield "devices/index.md", f"# {_DEVICES[language]}\n\n/// devices |\n///\n"
     yield "devices/own.md", f"# {_OWN[language]}\n\n/// own-devices |\n///\n"
@@ -86,7 +88,7 @@ def _pages(root: Path, catalog: Catalog, language: str) -> Iterator[tuple[str, s
         title = json.dumps(sheet.name if sheet else slug, ensure_ascii=False)
         head = f"---\ntitle: {title}\nhide:\n  - toc\n---\n\n"
         yield f"devices/{slug}.md", f"{head}/// device | {slug}\n///\n"
-    yield "source/index.md", f"# {_SOURCES[language]}\n\n/// sources |\n///\n"
+    yield "source/index.md", f"{BEHIND}# {_SOURCES[language]}\n\n/// sources |\n///\n"
     for source in catalog.sources():
         path = source.relative_to(root / "kernels").as_posix()
         # Source pages stay out of the search: indexing them would cost more than all articles.
