@@ -86,6 +86,7 @@ def test_a_hardware_box_for_every_device_with_records(tiny: Path) -> None:
 
 def test_the_list_of_results_leads_to_every_experiment(tiny: Path) -> None:
     html = convert("/// chapters |\n///\n", tiny, uri="results/index.md")
+    assert "第一篇 <code>01_tiny</code>" in html  # by the article of the same number
     assert 'href="../../results/01_tiny/#scale-1k">缩放</a>' in html
     assert re.findall(r'class="kb-grade kb-(\w+)"', html) == [
         "compiled", "counted", "measured", "cited",

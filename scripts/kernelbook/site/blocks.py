@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from abc import abstractmethod
+from html import escape
 from typing import Any
 
 from markdown.treeprocessors import Treeprocessor
@@ -18,6 +19,7 @@ from pymdownx.blocks import BlocksProcessor
 from pymdownx.blocks.block import Block
 
 from kernelbook.errors import KernelbookError, PageError
+from kernelbook.site import series
 from kernelbook.site.page import PageState
 from kernelbook.site.place import PageBuildError
 from kernelbook.site.tokens import restore
@@ -111,6 +113,12 @@ class BookBlock(Block):
             self.page.note(self.error(error))
             return
         block.text = AtomicString(self.page.stash(html))
+
+    def chapter_name(self, chapter: str) -> str:
+        """A chapter's folder as HTML, with the title of its article where there is one."""
+        entry = series.load(self.page.project.root).of_chapter(chapter)
+        title = f"{escape(entry.title.of(self.page.language))} " if entry else ""
+        return f"{title}<code>{escape(chapter)}</code>"
 
     @abstractmethod
     def html(self) -> str:

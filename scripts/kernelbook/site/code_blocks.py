@@ -99,7 +99,8 @@ class SourcesBlock(BookBlock):
             about = self._about(chapter, name, file)
             items.setdefault(chapter, []).append(f"<li>{link}{about}</li>")
         return "".join(
-            f'<div class="kb-sources"><b>{escape(chapter)}</b><ul>{"".join(lines)}</ul></div>'
+            f'<div class="kb-sources"><b>{self.chapter_name(chapter)}</b>'
+            f"<ul>{''.join(lines)}</ul></div>"
             for chapter, lines in items.items()
         )
 

@@ -164,7 +164,7 @@ class ChaptersBlock(BookBlock):
                 kept = {Grade.parse(row.evidence) for row in book.rows if row.experiment in names}
                 badges = "".join(badge(grade, language) for grade in sorted(kept, reverse=True))
                 items.append(f"<li>{title} {badges}</li>")
-            head = escape(chapter)
+            head = self.chapter_name(chapter)
             if self.page.has_page(uri):
                 head = f'<a href="{escape(self.page.link(uri))}">{head}</a>'
             parts.append(f'<div class="kb-sources"><b>{head}</b><ul>{"".join(items)}</ul></div>')

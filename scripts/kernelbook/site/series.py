@@ -64,6 +64,11 @@ class Series:
     def entry(self, slug: str) -> Entry | None:
         return next((entry for entry in self.entries if entry.slug == slug), None)
 
+    def of_chapter(self, chapter: str) -> Entry | None:
+        """The article of a folder of kernels, by their number: ``01_basics`` and ``01-…``."""
+        number = chapter.partition("_")[0]
+        return next((e for e in self.entries if e.slug.startswith(f"{number}-")), None)
+
     def tag(self, name: str) -> Tag:
         """A tag that `load` has found to be listed."""
         return next(tag for tag in self.tags if tag.id == name)
