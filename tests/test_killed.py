@@ -53,11 +53,12 @@ def files(folder: Path) -> dict[str, bytes]:
 # ---- killed --------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("seed", [3, 4, 5])  # a hundred moments each
 def test_a_run_killed_at_any_moment_leaves_whole_files_and_the_next_one_resumes(
-    project: Path,
+    project: Path, seed: int
 ) -> None:
     done = subprocess.run(
-        [sys.executable, str(TESTS / "killing.py"), str(project), "100", "3"],
+        [sys.executable, str(TESTS / "killing.py"), str(project), "100", str(seed)],
         capture_output=True, text=True, env=environment(),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
