@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -72,6 +76,24 @@ def test_a_port_in_use_is_said(tmp_path: Path) -> None:
         pytest.raises(UsageError, match=r"cannot be used: .* \(say another with --port\)"),
     ):
         server_of(tmp_path, server.server_address[1], News())
+
+
+def test_an_interrupt_ends_a_serve_without_a_traceback(tiny: Path) -> None:
+    root = site_project.with_site(tiny)
+    for language in ("zh", "en"):
+        (root / "docs" / language / "01-first.md").write_text("# A\n", encoding="utf-8")
+    command = [sys.executable, "-u", "-m", "kernelbook.site", "--root", str(root), "serve"]
+    environment = {**os.environ, "PYTHONPATH": str(site_project.ROOT / "scripts")}
+    with subprocess.Popen(
+        [*command, "--port", "0"], cwd=root, env=environment, text=True, start_new_session=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as serving:  # fmt: skip
+        assert serving.stdout is not None
+        assert any("Serving" in line for line in serving.stdout)
+        os.killpg(serving.pid, signal.SIGINT)  # as a terminal does
+        _, said = serving.communicate(timeout=60)
+    assert serving.returncode in (0, 130)
+    assert "Traceback" not in said, said
 
 
 def test_touched_pages_are_built_into_the_site_that_stands(tiny: Path) -> None:

@@ -12,6 +12,7 @@ import http.server
 import io
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 import time
@@ -147,12 +148,18 @@ class Workers:
         self._stack = ExitStack()
         context = multiprocessing.get_context("spawn")
         self._pools: dict[str, tuple[Executor, Request]] = {}
-        for language in CONFIGS:
-            place = dest if language == "zh" else dest / language
-            request = Request(root, language, place, strict=False, results=results)
-            pool = ProcessPoolExecutor(1, mp_context=context)
-            self._pools[language] = (self._stack.enter_context(pool), request)
-            pool.submit(warm_up, request)
+        # Ctrl-C goes to every process of a terminal; the one that serves ends its workers, which
+        # leave it alone from their first moment, as they are started.
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            for language in CONFIGS:
+                place = dest if language == "zh" else dest / language
+                request = Request(root, language, place, strict=False, results=results)
+                pool = ProcessPoolExecutor(1, context)
+                self._pools[language] = (self._stack.enter_context(pool), request)
+                pool.submit(warm_up, request)
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     def build(self, languages: Iterable[str]) -> bool:
         """Build the touched pages of these languages; False where one went wrong."""
