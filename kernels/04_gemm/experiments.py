@@ -161,11 +161,7 @@ def shared_bytes(c: Mapping[str, int]) -> int:
     """Dynamic shared memory of fast_gemm: its stages, or the epilogue where it needs more."""
     depth = c["BK"] * c["SLICES"]
     stages = c["STAGES"] * depth * (c["BM"] + 4 + c["BN"])
-    if c["SLICES"] == 1 and c["SPLIT_K"] == 1:
-        warps = c["BM"] // c["WM"] * (c["BN"] // c["WN"])
-        epilogue = warps * (c["WM"] // c["TM"]) * (c["WN"] + 8)
-    else:
-        epilogue = c["BM"] * (c["BN"] + 4)
+    epilogue = c["BM"] * (c["BN"] + (4 if c["SPLIT_K"] > 1 else 1))
     return 4 * max(stages, epilogue)
 
 

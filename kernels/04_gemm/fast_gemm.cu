@@ -59,8 +59,6 @@
 #define PITCH_A (BM + 4)
 #define STAGE_A (DEPTH * PITCH_A)
 #define STAGE (STAGE_A + DEPTH * BN)
-#define PITCH_C (WN + 8)    // of a warp's corner in the epilogue
-#define PITCH_SUM (BN + 4)  // of the tile of C where parts add up
 
 #define A_ROWS (THREADS / 8)  // eight lanes a row of A
 #define A_LOADS (BM / A_ROWS)
@@ -247,7 +245,6 @@ static __device__ __forceinline__ void multiply(const float* a, const float* b, 
     }
 #endif
     const bool add = add_to >= 0;
-#if SLICES == 1 && SPLIT_K == 1
 #if EPILOGUE == 0
 #pragma unroll
     for (int i = 0; i < TM; ++i) {
@@ -261,44 +258,11 @@ static __device__ __forceinline__ void multiply(const float* a, const float* b, 
     }
 #else
     // [epilogue]
-    // Row by row of the thread's tile, each warp in a corner of its own. Floats go in one by one,
-    // to four places a quarter row apart, and come out as quads that fill whole sectors of C.
-    __syncthreads();
-    float* corner = shared + warp * LANES_M * PITCH_C;
-#pragma unroll
-    for (int i = 0; i < TM; ++i) {
-#pragma unroll
-        for (int j = 0; j < TN; ++j) {
-            corner[lane_m * PITCH_C + j % 4 * (WN / 4) + j / 4 * LANES_N + lane_n] = value[i][j];
-        }
-        __syncwarp();
-        const int row = first_row + warp / WARPS_N * WM + i / 4 * 4 * LANES_M + i % 4;
-        const int col = first_col + warp % WARPS_N * WN;
-        if (WIDE) {
-#pragma unroll
-            for (int q = lane; q < LANES_M * WN / 4; q += 32) {
-                const int y = q / (WN / 4), x = q % (WN / 4);
-                const float* from = corner + y * PITCH_C + x;
-                put_in_c<true>(
-                    c, m, k, row + 4 * y, col + 4 * x, add,
-                    make_float4(from[0], from[WN / 4], from[WN / 2], from[WN / 4 * 3]));
-            }
-        } else {
-#pragma unroll 4
-            for (int q = lane; q < LANES_M * WN; q += 32) {
-                const int y = q / WN, x = q % WN;
-                put_in_c(c, m, k, row + 4 * y, col + x, add,
-                         corner[y * PITCH_C + x % 4 * (WN / 4) + x / 4]);
-            }
-        }
-        __syncwarp();
-    }
-    // [/epilogue]
-#endif
-#else
-    // [sum_of_parts]
-    // The slices add up in shared memory one after another, then the blocks of the cluster share
-    // the tile out among them, and each adds up its share over all blocks.
+    // Through shared memory: floats go in one by one, so that no quad of accumulators has to lie
+    // in neighbouring registers, and come out as quads that fill whole sectors of C. Slices add up
+    // one after another. The way out is a loop of few instructions, not an unrolled one: it runs
+    // once a tile, and instructions that were not fetched before cost more than they do.
+#pragma unroll 1
     for (int s = 0; s < SLICES; ++s) {
         __syncthreads();
         if (slice == s) {
@@ -306,43 +270,39 @@ static __device__ __forceinline__ void multiply(const float* a, const float* b, 
             for (int i = 0; i < TM; ++i) {
 #pragma unroll
                 for (int j = 0; j < TN; ++j) {
-                    float* to = shared + (row_in_tile + i / 4 * 4 * LANES_M + i % 4) * PITCH_SUM +
-                                col_in_tile + j / 4 * 4 * LANES_N + j % 4;
-                    *to = s == 0 ? value[i][j] : *to + value[i][j];
+                    float* spot = shared + place_of_sum(row_in_tile + i / 4 * 4 * LANES_M + i % 4,
+                                                        col_in_tile + j / 4 * 4 * LANES_N + j % 4);
+                    *spot = s == 0 ? value[i][j] : *spot + value[i][j];
                 }
             }
         }
     }
     cluster_barrier();
     if (WIDE) {
+#pragma unroll(STREAM ? 4 : 2)
         for (int q = blockIdx.z * THREADS + t; q < BM * BN / 4; q += THREADS * SPLIT_K) {
             const int y = q / (BN / 4), x = q % (BN / 4) * 4;
-            const float* from = shared + y * PITCH_SUM + x;
-            float4 sum = quad_of_block(from, 0);
+            float4 sum = quad_of_sum(shared, y, x, 0);
 #pragma unroll
             for (int block = 1; block < SPLIT_K; ++block) {
-                const float4 more = quad_of_block(from, block);
-                sum.x += more.x;
-                sum.y += more.y;
-                sum.z += more.z;
-                sum.w += more.w;
+                sum = sum_of_quads(sum, quad_of_sum(shared, y, x, block));
             }
             put_in_c<true>(c, m, k, first_row + y, first_col + x, add, sum);
         }
     } else {
+#pragma unroll(STREAM ? 4 : 2)
         for (int q = blockIdx.z * THREADS + t; q < BM * BN; q += THREADS * SPLIT_K) {
             const int y = q / BN, x = q % BN;
-            const float* from = shared + y * PITCH_SUM + x;
-            float sum = float_of_block(from, 0);
+            float sum = float_of_block(shared + place_of_sum(y, x), 0);
 #pragma unroll
             for (int block = 1; block < SPLIT_K; ++block) {
-                sum += float_of_block(from, block);
+                sum += float_of_block(shared + place_of_sum(y, x), block);
             }
             put_in_c(c, m, k, first_row + y, first_col + x, add, sum);
         }
     }
     cluster_barrier();  // nobody goes on while others read its shared memory
-    // [/sum_of_parts]
+    // [/epilogue]
 #endif
 }
 
