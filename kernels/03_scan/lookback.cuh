@@ -59,17 +59,30 @@ static __device__ __forceinline__ element value_of(word w) {
 
 // [ticket]
 // Tiles are handed out in order to whoever asks: a tile's predecessors belong to blocks that run
-// already, in whatever order blocks start. The last of all draws begins the next launch's count.
-static __device__ __forceinline__ word draw(unsigned draws) {
-    word ticket = atomicAdd(&next_ticket, 1ull);
+// already, in whatever order blocks start.
+static __device__ __forceinline__ word draw() {
+    return atomicAdd(&next_ticket, 1ull);
+}
+
+// The last of all draws of a launch begins the next launch's count. Apart from the draw itself,
+// because it has to wait for the ticket, and the one who drew may have something better to do.
+static __device__ __forceinline__ void close_if_last(word ticket, unsigned draws) {
     if (static_cast<unsigned>(ticket) == draws - 1) {
         atomicExch(&next_ticket, ((ticket >> 32) + 1) << 32);
     }
-    return ticket;
 }
 // [/ticket]
 
+// The number of this launch, for blocks that draw no ticket before the end.
+static __device__ __forceinline__ unsigned launch_number() {
+    return static_cast<unsigned>(look(&next_ticket) >> 32);
+}
+
 #if FIXED
+static __device__ __forceinline__ void publish_own(int tile, unsigned launch, element own) {
+    publish(tile_state + tile, launch + 1, own);
+}
+
 // [fixed_lookback]
 // Sum of the first ``count`` tiles of a group, all at once: a lane adds up its words, then a tree.
 static __device__ __forceinline__ bool sum_of_tiles(const word* tiles, int count, unsigned tag,
@@ -99,9 +112,6 @@ static __device__ __forceinline__ element look_back(int tile, unsigned launch, e
     int group = tile / GROUP;
     int place = tile % GROUP;
     const word* first = tile_state + group * GROUP;
-    if (lane == 0) {
-        publish(tile_state + tile, tag, own);
-    }
     element before = 0;  // this group's tiles
     element head = 0;    // all groups before
     bool have_tiles = false;
@@ -134,15 +144,16 @@ static __device__ __forceinline__ element look_back(int tile, unsigned launch, e
 }
 // [/fixed_lookback]
 #else
+static __device__ __forceinline__ void publish_own(int tile, unsigned launch, element own) {
+    publish(tile_state + tile, tile == 0 ? 2 * launch + 3 : 2 * launch + 2, own);
+}
+
 // [lookback]
 // The sum of everything before a tile, by a whole warp: read the states of the nearest
 // predecessors, all at once; add up sums of single tiles back to the nearest prefix.
 static __device__ __forceinline__ element look_back(int tile, unsigned launch, element own,
                                                     int lane) {
     unsigned tag = 2 * launch + 2;  // of a tile's own sum; the next higher one is of a prefix
-    if (lane == 0) {
-        publish(tile_state + tile, tile == 0 ? tag + 1 : tag, own);
-    }
     element before = 0;
     bool found = tile == 0;
     for (int nearest = tile - 1; !found; nearest -= GROUP) {

@@ -40,17 +40,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     int lane = threadIdx.x % WARP;
     int warp = threadIdx.x / WARP;
     if (threadIdx.x == 0) {
-        ticket = draw(gridDim.x);
+        ticket = draw();
     }
     __syncthreads();
     int tile = static_cast<int>(static_cast<unsigned>(ticket));
     unsigned launch = static_cast<unsigned>(ticket >> 32);
 
+    if (threadIdx.x == 0) {
+        close_if_last(ticket, gridDim.x);
+    }
+
     // Row v of a warp is 32 float4 side by side; a lane holds one of each row.
     quad rows[VECTORS];
     load_rows(in, n, tile, warp, lane, rows);
-    element before[VECTORS];  // of each row: what lies before this lane
-    element total = scan_rows(rows, before, lane);
+    element total = scan_rows(rows, lane);
     if (lane == 0) {
         totals[warp] = total;
     }
@@ -58,12 +61,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS)
     if (warp == 0) {
         element scanned = warp_scan(lane < WARPS ? totals[lane] : element(0), lane);
         element others = exclusive_of(scanned, lane);
-        element prefix = look_back(tile, launch, last_lane(scanned), lane);
+        element own = last_lane(scanned);
+        if (lane == 0) {
+            publish_own(tile, launch, own);
+        }
+        element prefix = look_back(tile, launch, own, lane);
         if (lane < WARPS) {
             offsets[lane] = prefix + others;
         }
     }
     __syncthreads();
-    store_rows(out, n, tile, warp, lane, rows, before, offsets[warp]);
+    store_rows(out, n, tile, warp, lane, rows, offsets[warp]);
 }
 // [/lookback_scan]

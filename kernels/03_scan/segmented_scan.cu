@@ -26,16 +26,15 @@ static __device__ __forceinline__ float scan_tile(const float* in, float* out, i
     int lane = threadIdx.x % WARP;
     int warp = threadIdx.x / WARP;
     float4 quads[VECTORS];
-    float before[VECTORS];
     load_rows(in, n, tile, warp, lane, quads);
-    float total = scan_rows(quads, before, lane);
+    float total = scan_rows(quads, lane);
     if (lane == 0) {
         totals[warp] = total;
     }
     __syncthreads();
     float scanned = warp_scan(lane < WARPS ? totals[lane] : 0.0f, lane);
     float others = __shfl_sync(ALL_LANES, exclusive_of(scanned, lane), warp);
-    store_rows(out, n, tile, warp, lane, quads, before, carry + others);
+    store_rows(out, n, tile, warp, lane, quads, carry + others);
     __syncthreads();  // before the totals of another tile
     return last_lane(scanned);
 }
@@ -66,10 +65,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) add_block_sums(float* out,
     }
     float before = block_sums[blockIdx.x - 1];
     float4 quads[VECTORS];
-    float none[VECTORS] = {};
     int lane = threadIdx.x % WARP;
     int warp = threadIdx.x / WARP;
     load_rows(out, n, blockIdx.x, warp, lane, quads);
-    store_rows(out, n, blockIdx.x, warp, lane, quads, none, before);
+    store_rows(out, n, blockIdx.x, warp, lane, quads, before);
 }
 // [/three_passes]

@@ -37,9 +37,9 @@ static __device__ __forceinline__ void load_rows(const element* in, int n, int t
 }
 
 // [scan_rows]
-// Scans each quad, and the last elements of the quads across each row. Rows do not wait for one
-// another. ``before`` becomes what lies before a lane in the warp; returns the warp's total.
-static __device__ __forceinline__ element scan_rows(quad* rows, element* before, int lane) {
+// Inclusive scan of a warp's part of a tile, in place: within each quad, then the last elements of the
+// quads across each row, then row by row. Rows do not wait for one another. Returns the total.
+static __device__ __forceinline__ element scan_rows(quad* rows, int lane) {
     element scanned[VECTORS];
 #pragma unroll
     for (int v = 0; v < VECTORS; ++v) {
@@ -49,7 +49,7 @@ static __device__ __forceinline__ element scan_rows(quad* rows, element* before,
     element total = 0;
 #pragma unroll
     for (int v = 0; v < VECTORS; ++v) {
-        before[v] = total + exclusive_of(scanned[v], lane);
+        rows[v] = add_to_all(rows[v], total + exclusive_of(scanned[v], lane));
         total += last_lane(scanned[v]);
     }
     return total;
@@ -60,24 +60,23 @@ static __device__ __forceinline__ void store(quad* to, quad q) {
 #if STREAMING
     __stcs(to, q);
 #else
-    *to = q;
+    __stwb(to, q);  // an ordinary store, but one that the compiler leaves whole
 #endif
 }
 
 static __device__ __forceinline__ void store_rows(element* out, int n, int tile, int warp, int lane,
-                                                  const quad* rows, const element* before,
-                                                  element offset) {
+                                                  const quad* rows, element offset) {
     if (whole(out, n, tile)) {
         quad* to = reinterpret_cast<quad*>(out + place_of(tile, warp, lane, 0));
 #pragma unroll
         for (int v = 0; v < VECTORS; ++v) {
-            store(to + v * WARP, add_to_all(rows[v], offset + before[v]));
+            store(to + v * WARP, add_to_all(rows[v], offset));
         }
     } else {
 #pragma unroll
         for (int v = 0; v < VECTORS; ++v) {
             long long i = place_of(tile, warp, lane, v);
-            quad q = add_to_all(rows[v], offset + before[v]);
+            quad q = add_to_all(rows[v], offset);
             if (i < n) out[i] = q.x;
             if (i + 1 < n) out[i + 1] = q.y;
             if (i + 2 < n) out[i + 2] = q.z;

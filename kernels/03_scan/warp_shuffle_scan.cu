@@ -32,9 +32,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     for (int tile = 0; static_cast<long long>(tile) * TILE < n; ++tile) {
         // [warp_shuffle]
         float4 quads[VECTORS];
-        float before[VECTORS];  // of each quad: what lies before it in its warp
         load_rows(from, n, tile, warp, lane, quads);
-        float total = scan_rows(quads, before, lane);
+        float total = scan_rows(quads, lane);
         if (lane == 0) {
             totals[warp] = total;
         }
@@ -42,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         // Every warp scans the totals for itself: cheaper than waiting for one that does.
         float scanned = warp_scan(lane < WARPS ? totals[lane] : 0.0f, lane);
         float others = __shfl_sync(ALL_LANES, exclusive_of(scanned, lane), warp);
-        store_rows(to, n, tile, warp, lane, quads, before, carry + others);
+        store_rows(to, n, tile, warp, lane, quads, carry + others);
         // [/warp_shuffle]
         carry += last_lane(scanned);
         __syncthreads();  // before the next round's totals
