@@ -162,3 +162,12 @@ def test_a_source_page_shows_which_line_costs_what(tiny: Path) -> None:
     assert cells == ["20", "·", "60", "32"]  # warp instructions, sectors read; no barrier column
     assert "--kb-share:75%" in table  # 60 of 80
     assert "n=256" in table
+
+
+def test_counts_of_lines_that_are_gone_lead_nowhere(tiny: Path) -> None:
+    lines = {"scale.cu:12": {"warp_instructions": 40.0}, "scale.cu:99": {"warp_instructions": 40.0}}
+    counted(tiny, {"warp_instructions": 80.0}, lines=lines)
+    html = convert("/// source | 01_tiny/scale.cu\n///\n", tiny, uri="source/01_tiny/scale.md")
+    assert '<a href="#L12">L12</a>' in html
+    assert '<th scope="row">L99</th><td></td>' in html
+    assert 'href="../../../results/01_tiny/#scale-1k--scale"' in html  # the whole kernel's counts

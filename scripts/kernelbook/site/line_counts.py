@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from kernelbook.errors import KernelbookError
 from kernelbook.experiment import Kernel, Text
 from kernelbook.metrics import metric
 from kernelbook.quantities import Grade
@@ -37,7 +38,10 @@ _ROW = Text("合计在结果页的这一行", "the totals: this row of the resul
 
 @dataclass(frozen=True)
 class LineCounts:
-    """The counts of one variant by line of one file."""
+    """The counts of one variant by line of one file.
+
+    ``moved``: the file has other lines now, so their numbers are those of a text that is gone.
+    """
 
     chapter: str
     experiment: str
@@ -45,6 +49,7 @@ class LineCounts:
     title: Text
     shape: str
     stale: bool
+    moved: bool
     lines: Mapping[int, Mapping[str, float]]
 
     @property
@@ -71,14 +76,15 @@ def counts_of(book: Book, path: str) -> tuple[LineCounts, ...]:
                 if file == name and line.isdigit()
             }
             if lines and result.variant not in found:
+                moved = _has_moved(book, record.experiment, result)
                 found[result.variant] = LineCounts(
                     record.chapter,
                     record.experiment,
                     result.variant,
                     book.variant_title(record.experiment, result.variant),
                     shape_text(record.shape),
-                    is_stale(record, result, book.catalog, book.sheets)
-                    or _has_moved(book, record.experiment, result),
+                    moved or is_stale(record, result, book.catalog, book.sheets),
+                    moved,
                     dict(sorted(lines.items())),
                 )
     return tuple(found.values())
@@ -86,8 +92,11 @@ def counts_of(book: Book, path: str) -> tuple[LineCounts, ...]:
 
 def _has_moved(book: Book, experiment: str, result: Result) -> bool:
     """Whether the lines counted are no longer those of the tree's source."""
-    found = book.catalog.experiment(experiment)
-    variant = found.variant(result.variant)
+    try:
+        found = book.catalog.experiment(experiment)
+        variant = found.variant(result.variant)
+    except KernelbookError:
+        return True  # the experiment or the variant is gone
     return (
         result.layout != ""
         and isinstance(variant, Kernel)
@@ -117,11 +126,11 @@ def _table(counts: LineCounts, source: Sequence[str], page: PageState, *, unfold
     rows = []
     for number, line in counts.lines.items():
         cells = "".join(_cell(line.get(name, 0), total[name]) for name in counts.columns)
-        text = source[number - 1].strip() if number <= len(source) else ""
-        rows.append(
-            f'<tr><th scope="row"><a href="#L{number}">L{number}</a></th>'
-            f"<td><code>{escape(text)}</code></td>{cells}</tr>"
-        )
+        place, text = f"L{number}", ""
+        if number <= len(source) and not counts.moved:
+            place = f'<a href="#L{number}">{place}</a>'
+            text = f"<code>{escape(source[number - 1].strip())}</code>"
+        rows.append(f'<tr><th scope="row">{place}</th><td>{text}</td>{cells}</tr>')
     name = f"<code>{escape(counts.variant)}</code> {escape(counts.title.of(language))}"
     stale = f' <em class="kb-mark">{_STALE.of(language)}</em>' if counts.stale else ""
     label = escape(f"{_TITLE.of(language)}: {counts.variant}")

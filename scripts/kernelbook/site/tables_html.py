@@ -30,6 +30,10 @@ from kernelbook.site.switch import device_key
 _GRADE = Text("证据", "evidence")
 _EMPTY = Text("还没有这样的记录。", "There are no such records yet.")
 _NOTES = Text("数据从哪来", "Where these numbers come from")
+_BEST = Text(
+    "加粗的绿色数字：同一设备的同一次运行里，我们的核函数中最好的一个。",
+    "Bold and green: the best of our kernels in one run on one device.",
+)
 _LABEL = {
     "results": Text("结果", "results"),
     "counts": Text("计数", "counts"),
@@ -153,8 +157,11 @@ def _remarks(table: Table, language: str) -> str:
                 name = f"<b>{escape(line.cells[0].text.of(language))}</b>"
                 said[f"<li>{name}{colon}{escape(words.of(language))}</li>"] = None
     html = f'<ul class="kb-remarks">{"".join(said)}</ul>' if said else ""
-    if table.notes:
-        notes = "".join(f"<li>{escape(note.of(language))}</li>" for note in table.notes)
+    said_below = list(table.notes)
+    if any(cell.best for line in table.lines for cell in line.cells):
+        said_below.insert(0, _BEST)
+    if said_below:
+        notes = "".join(f"<li>{escape(note.of(language))}</li>" for note in said_below)
         summary = escape(_NOTES.of(language))
         html += f'<details class="kb-notes"><summary>{summary}</summary><ul>{notes}</ul></details>'
     return html
