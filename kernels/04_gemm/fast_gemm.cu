@@ -278,8 +278,9 @@ static __device__ __forceinline__ void multiply(const float* a, const float* b, 
         }
     }
     cluster_barrier();
+    constexpr int UNROLL = STREAM ? 4 : 2;  // more where what is left has to be read first
     if (WIDE) {
-#pragma unroll(STREAM ? 4 : 2)
+#pragma unroll UNROLL
         for (int q = blockIdx.z * THREADS + t; q < BM * BN / 4; q += THREADS * SPLIT_K) {
             const int y = q / (BN / 4), x = q % (BN / 4) * 4;
             float4 sum = quad_of_sum(shared, y, x, 0);
@@ -290,7 +291,7 @@ static __device__ __forceinline__ void multiply(const float* a, const float* b, 
             put_in_c<true>(c, m, k, first_row + y, first_col + x, add, sum);
         }
     } else {
-#pragma unroll(STREAM ? 4 : 2)
+#pragma unroll UNROLL
         for (int q = blockIdx.z * THREADS + t; q < BM * BN; q += THREADS * SPLIT_K) {
             const int y = q / BN, x = q % BN;
             float sum = float_of_block(shared + place_of_sum(y, x), 0);
