@@ -83,7 +83,7 @@ def test_a_tally_counts_both_orders_and_names_what_was_missed() -> None:
     ]
     # a: 2 % apart, so called different; made 3 % slower, 0.98 * 1.03 = 1.0094 is missed and the
     # other order, 1.051, is caught. b: two speeds, never the same, and caught in both orders.
-    assert aa.tally(runs) == aa.Tally(4, 2, 0, 3, 1, ("doubling/a, cold",))
+    assert aa.tally(runs) == aa.Tally(4, 2, 0, 3, 1, {"doubling/a, cold": 1})
 
 
 # ---- how pairs are taken -------------------------------------------------------------------

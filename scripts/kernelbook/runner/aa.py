@@ -16,7 +16,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -179,7 +180,7 @@ class Tally:
     same: int
     caught: int  # of those made slower
     hidden: int  # made slower, and called the same
-    missed: tuple[str, ...]  # "EXPERIMENT/VARIANT, cold": where they were not always caught
+    missed: Mapping[str, int]  # of those made slower, by "EXPERIMENT/VARIANT, cold"
 
 
 def tally(runs: Sequence[Run], change: float = RULE.change) -> Tally:
@@ -187,18 +188,18 @@ def tally(runs: Sequence[Run], change: float = RULE.change) -> Tally:
     pairs = [p for one in paired(runs) for p in (one, turned(one))]
     equal = [verdict(p) for p in pairs]
     slowed = [verdict(p, 1 + change) for p in pairs]
-    missed = {
-        f"{p.experiment}/{p.variant}, {p.cache}": None
+    missed = Counter(
+        f"{p.experiment}/{p.variant}, {p.cache}"
         for p, said in zip(pairs, slowed, strict=True)
         if said != "slower"
-    }
+    )
     return Tally(
         pairs=len(pairs),
         different=sum(said in ("faster", "slower") for said in equal),
         same=equal.count("same"),
         caught=slowed.count("slower"),
         hidden=slowed.count("same"),
-        missed=tuple(sorted(missed)),
+        missed=dict(sorted(missed.items())),
     )
 
 

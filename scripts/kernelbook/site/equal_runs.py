@@ -10,11 +10,12 @@ from kernelbook import codec, compare
 from kernelbook.compare import RULE
 from kernelbook.errors import PageError
 from kernelbook.experiment import Text
+from kernelbook.runner import aa
 from kernelbook.runner.aa import Runs, Tally, tally
 from kernelbook.site import cache
 
 FOLDER = Path("tests/golden")
-_CODE = Path(compare.__file__)  # another rule gives other counts
+_CODE = (compare.__file__, aa.__file__)  # another rule gives other counts
 # Runs by themselves, and runs whose buffers were put into different places on purpose.
 FILES = (
     ("aa_pairs.json", Text("单独的两次运行", "two runs")),
@@ -40,8 +41,9 @@ def rows(root: Path) -> tuple[tuple[Text, str], ...]:
         for what, count in lines:
             label = Text(f"{title.zh}：{what.zh}", f"{title.en}: {what.en}")
             found.append((label, f"{count:,}"))
-        missed = Text(f"{title.zh}：没有每次发现的行", f"{title.en}: rows not always caught")
-        found.append((missed, "; ".join(counts.missed) or "–"))
+        for row, count in counts.missed.items():
+            label = Text(f"{title.zh}：未发现，{row}", f"{title.en}: not caught, {row}")
+            found.append((label, f"{count:,}"))
     return tuple(found)
 
 
@@ -49,7 +51,7 @@ def _tally(root: Path, path: Path) -> Tally:
     if not path.is_file():
         raise PageError(f"there is no {path.relative_to(root)}", hint="CONTRIBUTING.md says how")
     runs, source = codec.from_file(Runs, path).runs, path.read_text(encoding="utf-8")
-    key = cache.key_of("equal runs", _CODE.read_text(encoding="utf-8"), source)
+    code = (Path(file).read_text(encoding="utf-8") for file in _CODE)
+    key = cache.key_of("equal runs", *code, source)
     text = cache.cached(cache.default_root(), key, lambda: json.dumps(asdict(tally(runs))))
-    content = json.loads(text)
-    return Tally(**{**content, "missed": tuple(content["missed"])})
+    return Tally(**json.loads(text))
