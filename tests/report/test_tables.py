@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from kernelbook.errors import PageError
@@ -246,3 +248,12 @@ def test_what_is_said_of_our_baseline_is_not_said_of_a_cited_one(full_tree: Tree
     assert note is not None
     assert own.note.en not in note.en
     assert "triple loop" in note.en
+
+
+def test_what_a_run_notes_of_itself_is_said_in_words(tree: Tree) -> None:
+    record = measured(tree.catalog, tree.sheets, "gemm_1024", {"matrix_mul_naive": 400.0})
+    notes = {"clock_settings": "as found", "empty_kernel_us": "2.66", "of its own": "x"}
+    tree.save(replace(record, notes=notes))
+    (note,) = results_table(tree.book(), "gemm_1024").notes
+    assert note.en.endswith(", clock settings: as found, empty kernel (µs): 2.66, of its own: x")
+    assert note.zh.endswith("，时钟设置：as found，空核函数（µs）：2.66，of its own：x")

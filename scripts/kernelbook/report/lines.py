@@ -28,6 +28,20 @@ LIMITS = {
     "blocks": Text("块数", "blocks"),
     "does not fit": Text("放不下", "does not fit"),
 }
+# What a run notes of itself, in words; a note without any goes by its own name.
+NOTES = {
+    "clock_settings": Text("时钟设置", "clock settings"),
+    "clocks": Text("时钟", "clocks"),
+    "cpu_threads": Text("CPU 线程", "CPU threads"),
+    "empty_kernel_in_graph_us": Text("空核函数在图中（µs）", "empty kernel in a graph (µs)"),
+    "empty_kernel_us": Text("空核函数（µs）", "empty kernel (µs)"),
+    "host": Text("主机", "host"),
+    "host_baselines": Text("主机代码的基线", "baselines in host code"),
+    "order": Text("采样顺序", "order of sampling"),
+    "other_processes": Text("其他进程", "other processes"),
+    "process": Text("进程", "process"),
+    "warm_up": Text("预热", "warm-up"),
+}
 VARIANT = Header("variant", Text("实现", "variant"), numeric=False)
 
 
@@ -99,10 +113,11 @@ def _notes_of(book: Book, item: Stored) -> Iterable[Text]:
     if record.device is not None:
         d = record.device
         facts += [f"driver {d.driver}", f"CUDA {d.cuda}", f"CuPy {d.cupy}"]
-    facts += [f"{k}: {v}" for k, v in sorted(record.notes.items())]
-    line = ", ".join(f for f in facts if f)
+    known = [(NOTES.get(k, both(k)), v) for k, v in sorted(record.notes.items())]
+    zh = "，".join([*filter(None, facts), *(f"{words.zh}：{value}" for words, value in known)])
+    en = ", ".join([*filter(None, facts), *(f"{words.en}: {value}" for words, value in known)])
     mark = Text(f"（{LOCAL.zh}）", f" ({LOCAL.en})") if item.local else both("")
-    yield Text(f"{name}{mark.zh}：{line}", f"{name}{mark.en}: {line}")
+    yield Text(f"{name}{mark.zh}：{zh}", f"{name}{mark.en}: {en}")
 
 
 def _header(book: Book, experiment: str, name: str, units: dict[str, str]) -> Header:
