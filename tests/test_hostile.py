@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from kernelbook.compare import CompareError, compare
 from kernelbook.devices import sheets
 from kernelbook.errors import KernelbookError, RecordError
 from kernelbook.quantities import Quantity
-from kernelbook.records import Record, load, load_all, path_of
+from kernelbook.records import Compilation, Record, Verification, load, load_all, path_of
 from kernelbook.report.book import Book
 from kernelbook.report.render import contents
 from kernelbook.report.summary import COLUMNS
@@ -77,7 +78,26 @@ def places(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return found
 
 
-WHOLE: Mapping[str, Any] = json.loads(codec.to_json(RECORD))
+RICH = replace(
+    RECORD,
+    results=(
+        replace(
+            RECORD.results[0],
+            compilations=(
+                Compilation("sm_90", ("-O3",), "12.9", "0" * 16, 16, 0, 0, 0, 0, 8, 1.0, "b", "k"),
+            ),
+            verifications=(Verification({"n": 1024}, True, 1e-7, 0.5, 1e-8),),
+            counts={"global_load_sectors": 32.0, "flops": 1024.0},
+            lines={"5": {"global_load_sectors": 32.0}},
+            layout="l",
+            findings=("f",),
+            counters={"launches": 1.0, "dram__bytes_read.sum": 4096.0},
+            note={"en": "n", "zh": "n"},
+        ),
+    ),
+    notes={"cpu": "c"},
+)
+WHOLE: Mapping[str, Any] = json.loads(codec.to_json(RICH))
 PLACES = places(WHOLE)
 Change = tuple[tuple[Any, ...], Any]
 

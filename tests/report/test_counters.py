@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -141,3 +142,22 @@ def test_what_has_been_taken_keeps_its_promise(root: Path) -> None:
         if p.counter.exact and not p.equal
     ]
     assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("counted", {"ffma": 1e308}), ("profiled", {"x": -1.0}), ("executed", {"BAR": "8"}),
+        ("code", []), ("grid", [1, 1]), ("grid", [1, 1, "1"]), ("shape", {"n": None}),
+        ("variant", 7), ("surprise", 1), ("device", "\ud800"),
+    ],
+)  # fmt: skip
+def test_a_comparison_that_no_run_can_have_given_is_refused_by_name(
+    tmp_path: Path, field: str, value: object
+) -> None:
+    path = save(tmp_path, "01_basics", [EQUAL])
+    (row,) = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps([{**row, field: value}]), encoding="utf-8")
+    with pytest.raises(RecordError, match=r"^\S*01_basics\.json: ") as caught:
+        pages(tmp_path)
+    assert len(str(caught.value).splitlines()) == 1

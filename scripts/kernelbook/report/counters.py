@@ -12,14 +12,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-from ..codec import write_atomically
+from .. import codec
 from ..errors import RecordError
 from ..experiment import Text
 from .markdown import code, escape
 
 # ncu's executed warp instructions by opcode with modifiers: a metric with parts.
+MOST = 1e18  # no counter of a launch comes near
 EXECUTED = "sass__inst_executed_per_opcode_with_modifier_all"
 
 
@@ -129,6 +129,11 @@ class Comparison:
     executed: Mapping[str, float]  # warp instructions by opcode, {} where ncu did not say
     code: Mapping[str, int]  # machine instructions of the listing by opcode
 
+    def __post_init__(self) -> None:
+        counts = (self.counted, self.profiled, self.executed, self.code)
+        if not all(0 <= count <= MOST for side in counts for count in side.values()):
+            raise RecordError(f"{self.variant} has a count that cannot be")
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -148,7 +153,7 @@ def save(results: Path, chapter: str, comparisons: Sequence[Comparison]) -> Path
     """Write a chapter's comparisons, one a line; raises RecordError where that is not possible."""
     path = results / "data" / "counters" / f"{chapter}.json"
     rows = ",\n".join(json.dumps(asdict(c), sort_keys=True) for c in comparisons)
-    write_atomically(path, f"[\n{rows}\n]\n")
+    codec.write_atomically(path, f"[\n{rows}\n]\n")
     return path
 
 
@@ -156,13 +161,7 @@ def load(results: Path) -> tuple[Comparison, ...]:
     """All comparisons that have been taken; raises RecordError naming a broken file."""
     found: list[Comparison] = []
     for file in sorted((results / "data" / "counters").glob("*.json")):
-        try:
-            rows: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))
-            for row in rows:
-                row["grid"], row["block"] = tuple(row["grid"]), tuple(row["block"])
-                found.append(Comparison(**row))
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            raise RecordError(f"is not a comparison of counters: {error}", file=file) from None
+        found += codec.from_file(tuple[Comparison, ...], file)
     return tuple(found)
 
 
