@@ -228,7 +228,7 @@ cublas_dot = Library("cublas_sdot", "cublas_sdot", text("cuBLAS SDOT"))
 cupy_sum = Library("cupy_sum", "cupy_sum", text("CuPy `x.sum()`"))
 
 
-# Ways of reading that READINGS times; the fastest of them is the read limit.
+# Ways of reading that READINGS times. FASTEST was the fastest of an earlier sweep.
 WAYS = (
     "256x8 4/SM", "512x4 3/SM", "512x8 2/SM", "256x2 stretch 1", "256x2 stretch 1 cached",
     "256x8 stretch 1", "512x1 stretch 4", "512x8 stretch 2",
@@ -240,7 +240,7 @@ def reading(way: str, name: str = "read_limit") -> Library:
     return Library(
         name,
         f"read_limit {way}",
-        Text(f"只读上限（{way}）", f"read limit ({way})"),
+        Text(f"只读（{way}）", f"read only ({way})"),
         note=Text("读一遍输入，什么也不留", "reads the inputs once and keeps nothing"),
         flops=lambda s: 0,
     )
