@@ -11,7 +11,7 @@ from markdown.util import AtomicString
 from kernelbook.errors import KernelbookError, PageError
 from kernelbook.quantities import Grade
 from kernelbook.report import counters, tables
-from kernelbook.report.steps import steps_table
+from kernelbook.report.steps import of_one_device, steps_table
 from kernelbook.site import charts
 from kernelbook.site.blocks import BookBlock, text, words
 from kernelbook.site.stubs import COUNTERS
@@ -99,7 +99,7 @@ class CountersBlock(BookBlock):
             columns=self.options["columns"],
             variants=self.options["variants"],
         )
-        return table_html(shown, self.page)
+        return table_html(of_one_device(shown), self.page)
 
 
 class CompiledBlock(BookBlock):
