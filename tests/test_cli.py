@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from kernelbook.errors import CompileError
 from kernelbook.gpu import device_info
 from kernelbook.records import load
 from kernelbook.runner.cli import main
@@ -300,3 +301,21 @@ def test_an_interrupt_within_a_finaliser_is_not_lost(
     monkeypatch.setattr("kernelbook.runner.cli.list_everything", interrupted)
     assert main(["--list"], root=project) == 130
     assert capsys.readouterr().err.startswith("run_all: interrupted")
+
+
+def test_an_interrupt_does_not_wait_for_compilations_that_have_not_begun(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+
+    def compile_kernel(experiment: Any, kernel: Any, arch: str, cache: Path) -> None:
+        begun.append(arch)
+        if len(begun) == 1:
+            os.kill(os.getpid(), signal.SIGINT)  # the main thread waits for this one
+        time.sleep(0.2)
+        raise CompileError("compiled after all")
+
+    monkeypatch.setattr("kernelbook.runner.compiling.compile_kernel", compile_kernel)
+    monkeypatch.setattr("kernelbook.runner.compiling.os.cpu_count", lambda: 1)
+    assert run(project) == 130
+    assert len(begun) < 5  # of five architectures

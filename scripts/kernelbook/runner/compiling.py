@@ -43,12 +43,15 @@ def compile_all(
     Current records are left as they are unless ``context.again``. Every kernel is still compiled,
     from the cache where possible, so that a source that no longer compiles is always found.
     """
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+    pool = ThreadPoolExecutor(os.cpu_count() or 1)
+    try:
         once = _Once(pool, context)
         jobs = {s.experiment.name: _submit(pool, s, context, once) for s in selections}
         for selection in selections:
             yield _finish(context, selection, jobs[selection.experiment.name])
             stage.step(selection.experiment.name)
+    finally:  # a Ctrl-C waits for compilations under way, not for the hundreds that wait
+        pool.shutdown(cancel_futures=True)
 
 
 Jobs = dict[str, list[Future[Compilation]]]
