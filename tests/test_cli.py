@@ -310,6 +310,7 @@ def test_an_interrupt_does_not_wait_for_compilations_that_have_not_begun(
 
     def compile_kernel(experiment: Any, kernel: Any, arch: str, cache: Path) -> None:
         begun.append(arch)
+        time.sleep(0.2)  # all have been asked for by now
         if len(begun) == 1:
             os.kill(os.getpid(), signal.SIGINT)  # the main thread waits for this one
         time.sleep(0.2)
