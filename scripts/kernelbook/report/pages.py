@@ -15,6 +15,7 @@ from . import sweeps
 from .book import Book
 from .markdown import anchor, code, escape, table
 from .model import EMPTY, GRADES, LOCAL, Table
+from .rows import anchor_of
 from .tables import compiled_table, counters_table, counts_table, results_table
 
 _WORDS = {
@@ -114,6 +115,7 @@ def _sweep(
             yield from table(shown, language, anchors=anchors, drop=_empty(shown))
     # Places that links go to although nothing is measured yet.
     places = [m.name.lower().replace("_", "-") for m in members]
+    places += [anchor_of(m.name, v.name) for m in members for v in m.variants]
     if missing := [place for place in places if place not in anchors]:
         anchors.update(missing)
         yield from ("", "".join(map(anchor, missing)))
