@@ -221,8 +221,7 @@ class Problem:
         return ""
 
     def _referenced(self) -> dict[str, Any]:
-        inputs = {b.name: self.arrays[b.name] for b in self.experiment.inputs}
-        found = self._computed(inputs)
+        found = self._computed({b.name: self._given(b) for b in self.experiment.inputs})
         for buffer in self.experiment.outputs:
             out = found.get(buffer.name)
             if out is None or tuple(out.shape) != tuple(buffer.dims(self.shape)):
@@ -232,6 +231,14 @@ class Problem:
                     f"at {dict(self.shape)}, which is {tuple(buffer.dims(self.shape))}"
                 )
         return found
+
+    def _given(self, buffer: Buffer) -> Any:
+        """What a launch finds in a buffer; of one that it overwrites, a copy made anew."""
+        if buffer.role == "in":
+            return self.arrays[buffer.name]
+        fresh = self.xp.empty(buffer.dims(self.shape), dtype=np.dtype(buffer.dtype))
+        fill_random(self.xp, fresh, buffer, self.seed)
+        return fresh
 
     def _computed(self, inputs: Arrays) -> dict[str, Any]:
         try:
