@@ -163,7 +163,12 @@ def _load_chapter(
     file: Path,
 ) -> tuple[tuple[Experiment, ...], tuple[Chart, ...], Tuning | None]:
     name = f"kernelbook_chapter_{file.parent.name}"
-    spec = importlib.util.spec_from_file_location(name, file)
+    # A package, so that a long one can be several modules; those of another tree are forgotten.
+    for other in [m for m in sys.modules if m.startswith(f"{name}.")]:
+        del sys.modules[other]
+    spec = importlib.util.spec_from_file_location(
+        name, file, submodule_search_locations=[str(file.parent)]
+    )
     if spec is None or spec.loader is None:
         raise ExperimentError("cannot be imported", file=file)
     module = importlib.util.module_from_spec(spec)
