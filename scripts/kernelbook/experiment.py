@@ -41,7 +41,10 @@ class Target:
 
 @dataclass(frozen=True)
 class Buffer:
-    """An array of the problem. ``dims`` gives its shape; inputs are uniform in [low, high)."""
+    """An array of the problem. ``dims`` gives its shape; inputs are uniform in [low, high).
+
+    ``used`` says how many of its elements the work needs, where that is not all of them.
+    """
 
     name: str
     role: Literal["in", "out", "inout"]
@@ -49,6 +52,7 @@ class Buffer:
     dtype: str = "float32"
     low: float = -1.0
     high: float = 1.0
+    used: Callable[[Shape], int] | None = None
 
 
 @dataclass(frozen=True)
@@ -232,11 +236,11 @@ class Experiment:
 
     def bytes_read(self, shape: Shape) -> int:
         """Compulsory bytes read: every input once; 0 for a sparse experiment."""
-        return 0 if self.sparse else sum(buffer_bytes(b, shape) for b in self.inputs)
+        return 0 if self.sparse else sum(used_bytes(b, shape) for b in self.inputs)
 
     def bytes_written(self, shape: Shape) -> int:
         """Compulsory bytes written: every output once; 0 for a sparse experiment."""
-        return 0 if self.sparse else sum(buffer_bytes(b, shape) for b in self.outputs)
+        return 0 if self.sparse else sum(used_bytes(b, shape) for b in self.outputs)
 
 
 BYTES = "bytes"  # as ``x`` of a chart: the bytes that the author's model says are moved
@@ -321,6 +325,13 @@ def buffer_bytes(buffer: Buffer, shape: Shape) -> int:
     for n in buffer.dims(shape):
         count *= n
     return count * ITEM_BYTES[buffer.dtype]
+
+
+def used_bytes(buffer: Buffer, shape: Shape) -> int:
+    """Bytes of a buffer that the work needs at this shape."""
+    if buffer.used is None:
+        return buffer_bytes(buffer, shape)
+    return buffer.used(shape) * ITEM_BYTES[buffer.dtype]
 
 
 def ceil_div(a: int, b: int) -> int:
