@@ -107,6 +107,17 @@ def _cupy_add(context: Context) -> Routine:
     return Routine(lambda: context.cupy.add(a, b, out=out))
 
 
+def _cupy_relu(context: Context) -> Routine:
+    (x,), (y,) = context.inputs, context.outputs
+    return Routine(lambda: context.cupy.maximum(x, np.float32(0), out=y))
+
+
+def _cupy_transpose(context: Context) -> Routine:
+    """A copy of the transposed view of the one input, which has two dimensions."""
+    (x,), (y,) = context.inputs, context.outputs
+    return Routine(lambda: context.cupy.copyto(y, x.T))
+
+
 def _cupy_cumsum(context: Context) -> Routine:
     (x,) = context.inputs
     (y,) = context.outputs
@@ -154,7 +165,9 @@ ROUTINES: dict[str, Callable[[Context], Routine]] = {
     "device_copy": _device_copy,
     "cupy_add": _cupy_add,
     "cupy_cumsum": _cupy_cumsum,
+    "cupy_relu": _cupy_relu,
     "cupy_sum": _cupy_sum,
+    "cupy_transpose": _cupy_transpose,
     "read_limit": _read_limit,
     "cublas_sdot": _cublas_sdot,
     "cublas_sgemm": _cublas_sgemm,
