@@ -1,0 +1,48 @@
+"""What the experiments of this chapter share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kernelbook.experiment import Dim, Kernel, Library, Shape, Target, Text, Tolerance, ceil_div
+
+EXACT = Tolerance(relative=0.0, absolute=0.0)
+Grid = Callable[[Shape, Target], Dim]
+
+
+def text(both: str) -> Text:
+    return Text(both, both)
+
+
+def blocks_of(per_block: int, entry: str = "n") -> Grid:
+    """A grid that covers ``entry`` with so many elements a block; at least one block."""
+    return lambda s, t: (max(1, ceil_div(s[entry], per_block)), 1, 1)
+
+
+def elementwise(name: str, source: str, args: tuple[str, ...], title: Text) -> Kernel:
+    """One thread an element, 256 threads a block; ``name`` is the entry, too."""
+    return Kernel(
+        name=name,
+        source=source,
+        entry=name,
+        args=args,
+        grid=blocks_of(256),
+        block=lambda s, t: (256, 1, 1),
+        title=title,
+    )
+
+
+def copy_of(size: Callable[[Shape], int]) -> Library:
+    """A copy that reads and writes ``size`` bytes each."""
+    return Library(
+        "device_copy",
+        "device_copy",
+        Text("显存内拷贝（cudaMemcpyAsync）", "device-to-device copy (cudaMemcpyAsync)"),
+        note=Text("读写的有用字节数相同", "reads and writes as many useful bytes"),
+        flops=lambda s: 0,
+        bytes_read=size,
+        bytes_written=size,
+    )
+
+
+COPY_OF_N = copy_of(lambda s: 4 * s["n"])
