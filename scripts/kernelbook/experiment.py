@@ -43,7 +43,9 @@ class Target:
 class Buffer:
     """An array of the problem. ``dims`` gives its shape; inputs are uniform in [low, high).
 
-    ``used`` says how many of its elements the work needs, where that is not all of them.
+    ``used`` says how many of its elements the work needs, where that is not all of them. With
+    ``kept``, an "inout" buffer is one that is written in part: nothing of it has to be read, but
+    what is not written has to stay.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Buffer:
     low: float = -1.0
     high: float = 1.0
     used: Callable[[Shape], int] | None = None
+    kept: bool = False
 
 
 @dataclass(frozen=True)
@@ -236,7 +239,8 @@ class Experiment:
 
     def bytes_read(self, shape: Shape) -> int:
         """Compulsory bytes read: every input once; 0 for a sparse experiment."""
-        return 0 if self.sparse else sum(used_bytes(b, shape) for b in self.inputs)
+        read = (b for b in self.inputs if not b.kept)
+        return 0 if self.sparse else sum(used_bytes(b, shape) for b in read)
 
     def bytes_written(self, shape: Shape) -> int:
         """Compulsory bytes written: every output once; 0 for a sparse experiment."""
