@@ -120,7 +120,7 @@ def write(stride: int) -> Experiment:
     )  # fmt: skip
     buffers = (
         Buffer("dense", "in", lambda s: (s["n"],)),
-        Buffer("data", "inout", spread, used=touched),
+        Buffer("data", "inout", spread, used=touched, kept=True),
     )
     return strided(WRITES, stride, buffers, negated_writes, (kernel,))
 
@@ -155,7 +155,7 @@ def offset(sweep: Sweep, at: int) -> Experiment:
     )
     title = Text("错位读", "misaligned reads") if reads else Text("错位写", "misaligned writes")
     buffers = (
-        Buffer("data", "in" if reads else "inout", shifted, used=touched),
+        Buffer("data", "in" if reads else "inout", shifted, used=touched, kept=not reads),
         Buffer("dense", "out" if reads else "in", lambda s: (s["n"],)),
     )
     return Experiment(

@@ -184,7 +184,7 @@ def views(name: str, title: Text, x_skip: int, y_skip: int) -> Experiment:
         ),
         buffers=(
             Buffer("x", "in", lambda s: (s["n"] + s["x_skip"],), used=touched),
-            Buffer("y", "inout", lambda s: (s["n"] + s["y_skip"],), used=touched),
+            Buffer("y", "inout", lambda s: (s["n"] + s["y_skip"],), used=touched, kept=True),
         ),
         reference=views_reference,
         flops=lambda s: 0,
