@@ -4,8 +4,9 @@
 import signal
 import sys
 
-# Until the command itself is there to answer it, a Ctrl-C ends Python quietly.
-signal.signal(signal.SIGINT, signal.SIG_DFL)
+# NVRTC puts handlers of its own in the place of Python's. So no thread takes these signals: the
+# command waits for them (see `runner.cli`), also for one that comes before it is there.
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
 if sys.version_info < (3, 11):  # noqa: UP036 - somebody's python3 may well be older
     sys.exit("run_all: Python 3.11 or newer is needed, this is " + sys.version.split()[0])
 try:

@@ -320,3 +320,31 @@ def test_an_interrupt_does_not_wait_for_compilations_that_have_not_begun(
     monkeypatch.setattr("kernelbook.runner.compiling.os.cpu_count", lambda: 1)
     assert run(project) == 130
     assert len(begun) < 5  # of five architectures
+
+
+def test_a_compiler_that_takes_the_handlers_of_signals_does_not_lose_one(project: Path) -> None:
+    """As NVRTC does it: with C handlers of its own, here such that nothing happens."""
+    source = (
+        "import ctypes, runpy, signal, sys, time\n"
+        "import kernelbook.runner.compiling as compiling\n"
+        "def compile_kernel(*_):\n"
+        "    for number in (2, 15): ctypes.CDLL(None).signal(number, ctypes.c_void_p(1))\n"
+        "    print('taken', flush=True); time.sleep(3); raise OSError('compiled after all')\n"
+        "compiling.compile_kernel = compile_kernel\n"
+        "sys.argv = ['run_all.py', '--no-gpu', '--only', 'latency_l1', '--results',"
+        f" {str(project)!r}]\n"
+        f"runpy.run_path({str(RUN_ALL)!r}, run_name='__main__')\n"
+    )
+    block = "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, {2, 15})\n"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "scripts"), "PYTHONUNBUFFERED": "1"}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        process = subprocess.Popen(
+            [sys.executable, "-c", block + source],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+        )  # fmt: skip
+        assert process.stdout is not None
+        while "taken" not in process.stdout.readline():
+            assert process.poll() is None
+        process.send_signal(number)
+        _, error = process.communicate(timeout=60)
+        assert (process.returncode, error.count("run_all: interrupted")) == (130, 1), error

@@ -30,6 +30,7 @@ from .progress import Display
 from .provenance import provenance
 
 ROOT = Path(__file__).resolve().parents[3]
+STOPPING, PASSED_ON = (signal.SIGINT, signal.SIGTERM), signal.SIGUSR1
 INTERRUPTED = 130  # the shell's exit code for SIGINT
 
 
@@ -65,7 +66,7 @@ def _interruptible() -> Iterator[None]:
         return
     hook = sys.unraisablehook
     later: list[threading.Timer] = []
-    old = {number: signal.signal(number, _terminate) for number in (signal.SIGINT, signal.SIGTERM)}
+    old = {number: signal.signal(number, _terminate) for number in STOPPING}
 
     def again(unraisable: sys.UnraisableHookArgs) -> None:
         """An interrupt that comes within a finaliser would only be printed, and lost."""
@@ -76,14 +77,30 @@ def _interruptible() -> Iterator[None]:
             hook(unraisable)
 
     sys.unraisablehook = again
+    done = threading.Event()
+    watch = threading.Thread(target=_pass_on, args=(done, threading.get_ident()), daemon=True)
+    if signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()):  # see run_all.py
+        old[PASSED_ON] = signal.signal(PASSED_ON, _terminate)
+        watch.start()
     try:
         yield
     finally:
+        done.set()
+        if watch.ident is not None:
+            watch.join()
         sys.unraisablehook = hook
         for timer in later:
             timer.cancel()
         for number, handler in old.items():
             signal.signal(number, handler)
+
+
+def _pass_on(done: threading.Event, main: int) -> None:
+    """Wait for the signals that every thread blocks, and tell the main thread by another one, which
+    ends a wait of its and that no library has a handler for."""
+    while not done.is_set():
+        if signal.sigtimedwait(STOPPING, 0.1) is not None and not done.is_set():
+            signal.pthread_kill(main, PASSED_ON)
 
 
 def _terminate(signum: int, frame: object) -> None:
