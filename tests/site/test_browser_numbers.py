@@ -86,6 +86,80 @@ def test_a_tap_shows_it_and_a_second_tap_follows_the_link(browser: Any, origin: 
         assert page.evaluate("document.getElementById(location.hash.slice(1)) !== null")
 
 
+@pytest.mark.parametrize("place", [200, 780])
+def test_a_first_tap_never_follows_the_link_wherever_the_note_opens(
+    browser: Any, origin: str, place: int
+) -> None:
+    # Low on the screen the note opens below the finger that is still on the number.
+    with opened(browser, origin + ARTICLE, **PHONE) as page:
+        number = page.locator("p a.kb-measured").nth(5)
+        number.evaluate(f"it => scrollBy(0, it.getBoundingClientRect().top - {place})")
+        box = number.bounding_box()
+        assert box is not None
+        page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+        number.locator(".kb-tip").wait_for()
+        page.wait_for_timeout(300)  # for a click that should not come
+        assert ARTICLE in page.url
+        assert page.locator(".kb-tip:visible").count() == 1
+
+
+def test_a_long_note_fits_the_smallest_phone(browser: Any, origin: str) -> None:
+    small = {**PHONE, "viewport": {"width": 360, "height": 480}}
+    with opened(browser, origin + ARTICLE, **small) as page:
+        outside = page.evaluate(
+            """() => [...document.querySelectorAll(".kb-number")].filter(number => {
+              if (number.closest("details:not([open])")) return false;
+              number.classList.add("kb-open");
+              const box = number.querySelector(".kb-tip").getBoundingClientRect();
+              number.classList.remove("kb-open");
+              return box.top < 0 || box.bottom > innerHeight;
+            }).length"""
+        )
+        assert outside == 0
+
+
+def test_one_note_is_open_at_a_time_and_it_goes_with_its_number(browser: Any, origin: str) -> None:
+    with opened(browser, origin + ARTICLE) as page:
+        first, second = (page.locator("p a.kb-number").nth(n) for n in (0, 1))
+        first.focus()
+        second.hover()
+        assert page.locator(".kb-tip:visible").count() == 1
+        page.mouse.move(0, 0)
+        number = page.locator(".kb-table--results td a.kb-measured").nth(3)
+        number.focus()
+
+        def distance() -> float:
+            return float(
+                number.evaluate(
+                    "it => it.querySelector('.kb-tip').getBoundingClientRect().top"
+                    " - it.getBoundingClientRect().bottom"
+                )
+            )
+
+        before = distance()
+        page.evaluate("scrollBy(0, -50)")
+        page.wait_for_timeout(200)
+        assert distance() == pytest.approx(before, abs=1)
+        page.evaluate("scrollBy(0, 3000)")
+        number.locator(".kb-tip").wait_for(state="hidden")
+
+
+def test_without_a_script_a_note_of_a_table_is_not_cut_off(browser: Any, origin: str) -> None:
+    with opened(browser, origin + ARTICLE, java_script_enabled=False) as page:
+        number = page.locator(".kb-table--results td a.kb-measured").last
+        number.scroll_into_view_if_needed()
+        number.hover()
+        tip = number.locator(".kb-tip")
+        assert tip.is_visible()
+        box = tip.bounding_box()
+        assert box is not None
+        seen = page.evaluate(
+            "([x, y]) => document.elementFromPoint(x, y)?.closest('.kb-tip') !== null",
+            [box["x"] + box["width"] - 8, box["y"] + box["height"] - 8],
+        )
+        assert seen
+
+
 def test_without_a_script_hovering_works_and_the_link_stays(browser: Any, origin: str) -> None:
     with opened(browser, origin + ARTICLE, java_script_enabled=False) as page:
         number = page.locator("p a.kb-number, li a.kb-number").first

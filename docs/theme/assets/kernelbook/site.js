@@ -1,6 +1,6 @@
-// Keeps the note of where a number came from inside the window and out of scrolling boxes, lets a
-// finger open it, and Escape close it. Without this script the note still opens on hover and
-// focus, and the number is still a link.
+// Keeps the note of where a number came from inside the window, out of scrolling boxes and beside
+// its number, lets a finger open it, and Escape close it. Without this script the note still opens
+// on hover and focus, and the number is still a link.
 (() => {
   const narrow = matchMedia("(max-width: 44.9375em)");
   const numberOf = (target) =>
@@ -23,41 +23,59 @@
     tip.style.top = `${Math.max(4, top)}px`;
   };
 
-  const close = () => {
-    for (const open of document.querySelectorAll(".kb-open")) open.classList.remove("kb-open");
+  // One note at a time: that of the number pointed at last, be it by pointer, key or finger.
+  const SHOWN = ".kb-number:hover, .kb-number:focus, .kb-number.kb-open";
+  const end = (number) => {
+    number.classList.remove("kb-open");
+    number.classList.add("kb-closed");
+  };
+  const close = (except) => {
+    for (const number of document.querySelectorAll(SHOWN)) if (number !== except) end(number);
   };
 
   const show = (event) => {
     const number = numberOf(event.target);
     if (!number) return;
+    close(number);
     number.classList.remove("kb-closed");
     place(number);
   };
   document.addEventListener("pointerover", show);
   document.addEventListener("focusin", show);
-  addEventListener("scroll", close, { passive: true });
+
+  // A note goes with its number, also where a box scrolls; it ends where that leaves the window.
+  const follow = () => {
+    for (const number of document.querySelectorAll(SHOWN)) {
+      const box = number.getBoundingClientRect();
+      if (box.bottom > 0 && box.top < innerHeight) place(number);
+      else end(number);
+    }
+  };
+  addEventListener("scroll", follow, { capture: true, passive: true });
 
   document.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape") return;
-    close();
-    for (const number of document.querySelectorAll(".kb-number:hover, .kb-number:focus")) {
-      number.classList.add("kb-closed");
-    }
+    if (event.key === "Escape") close();
   });
 
-  // The first tap opens the note, the second follows the link.
-  let finger = false;
-  document.addEventListener("pointerdown", (event) => (finger = event.pointerType === "touch"));
+  // The first tap opens the note, the second follows the link. What a finger came down on is what
+  // counts: until the click, the note may have opened below the finger.
+  let tapped = null;
+  document.addEventListener("pointerdown", (event) => {
+    const number = event.pointerType === "touch" ? event.target.closest?.(".kb-number") : null;
+    tapped = number?.classList.contains("kb-open") ? null : number;
+  });
+  document.addEventListener("pointercancel", () => (tapped = null));
   document.addEventListener("click", (event) => {
-    const number = numberOf(event.target);
-    if (finger && number && !number.classList.contains("kb-open")) {
+    if (tapped) {
       event.preventDefault();
-      close();
-      number.classList.add("kb-open");
-      place(number);
-    } else if (!number && !(event.target instanceof Element && event.target.closest(".kb-tip"))) {
+      close(tapped);
+      tapped.classList.remove("kb-closed");
+      tapped.classList.add("kb-open");
+      place(tapped);
+    } else if (!(event.target instanceof Element && event.target.closest(".kb-number"))) {
       close();
     }
+    tapped = null;
   });
 
   // What Material leaves unnamed or out of the keyboard's reach.
