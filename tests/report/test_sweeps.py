@@ -218,6 +218,20 @@ def test_rules_and_regions_stand_where_they_are_told_to(run: Tree) -> None:
     assert svg == chart_svg(run.book(), marked, "en")
 
 
+def test_words_of_two_close_rules_stand_on_both_sides(run: Tree) -> None:
+    close = chart(
+        run, over="copy", variants=("scale",), x="n", x_scale="linear",
+        rules=(Rule("y", 1.4, Text("低", "lower")), Rule("y", 1.42, Text("高", "upper"))),
+    )  # fmt: skip
+    svg = chart_svg(run.book(), close, "en")
+    assert svg is not None
+    lower, upper = (
+        float(re.search(rf'y="([\d.]+)"[^>]*>{words}<', svg)[1])  # type: ignore[index]
+        for words in ("lower", "upper")
+    )
+    assert lower - upper > 11  # px of a line of small words; y points downwards
+
+
 @pytest.mark.parametrize(
     ("sizes", "logarithmic", "ticks"),
     [

@@ -59,7 +59,7 @@ def curves(book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> st
     roofs = {c: limit for c in shown if (limit := roof_of(chart, c)) is not None}
     _y_axis(axes, book, chart, marks, list(roofs.values()))
     _roofs(axes, chart, roofs, language)
-    _rules(axes, book, chart, language)
+    _rules(axes, book, chart, marks, language)
     _regions(axes, book, chart, language)
     grid(axes, "y")
     x_title = chart.x_title.of(language) or chart.x
@@ -162,7 +162,8 @@ def _roofs(axes: Any, chart: Chart, roofs: dict[Card, float], language: str) -> 
         )  # fmt: skip
 
 
-def _rules(axes: Any, book: Book, chart: Chart, language: str) -> None:
+def _rules(axes: Any, book: Book, chart: Chart, marks: Sequence[Mark], language: str) -> None:
+    levels = [_place(book, chart, "y", r.at) for r in chart.rules if r.axis == "y"]
     for rule in chart.rules:
         at = _place(book, chart, rule.axis, rule.at)
         line = {"color": FOREGROUND, "lw": 1.2, "ls": (0, (5, 3)), "zorder": 1, "alpha": 0.7}
@@ -170,8 +171,8 @@ def _rules(axes: Any, book: Book, chart: Chart, language: str) -> None:
         if rule.axis == "y":
             axes.axhline(at, **line)
             axes.annotate(
-                rule.title.of(language), (1, at), xycoords=("axes fraction", "data"),
-                xytext=(-4, 4), ha="right", **words,
+                rule.title.of(language), (1, at), xycoords=("axes fraction", "data"), ha="right",
+                **_beside(axes, at, [*levels, *(m.value for m in marks)]), **words,
             )  # fmt: skip
         else:
             axes.axvline(at, **line)
@@ -179,6 +180,15 @@ def _rules(axes: Any, book: Book, chart: Chart, language: str) -> None:
                 rule.title.of(language), (at, 0), xycoords=("data", "axes fraction"),
                 xytext=(5, 6), **words,
             )  # fmt: skip
+
+
+def _beside(axes: Any, at: float, others: Sequence[float]) -> dict[str, Any]:
+    """Where the words of a level go: above its line, or below where something is close above."""
+    heights = [axes.transData.transform((0, y))[1] for y in (at, *others)]
+    room = (SMALL + 8) * axes.figure.dpi / 72  # of a line of words
+    if any(0 < height - heights[0] < room for height in heights[1:]):
+        return {"xytext": (-4, -4), "va": "top"}
+    return {"xytext": (-4, 4), "va": "baseline"}
 
 
 def _regions(axes: Any, book: Book, chart: Chart, language: str) -> None:
