@@ -63,11 +63,20 @@ static __device__ __forceinline__ void relu_any(const float* x, float* y, int n)
         return;
     }
     long long first = static_cast<long long>(blockIdx.x) * THREADS * 4 * VECTORS + threadIdx.x;
+#pragma unroll 1
+    for (int v = 0; v < VECTORS; ++v, first += 4 * THREADS) {
+        float f[4];
 #pragma unroll
-    for (int v = 0; v < 4 * VECTORS; ++v) {
-        long long i = first + v * THREADS;
-        if (i < n) {
-            y[i] = fmaxf(0.0f, x[i]);
+        for (int e = 0; e < 4; ++e) {
+            if (first + e * THREADS < n) {
+                f[e] = x[first + e * THREADS];
+            }
+        }
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+            if (first + e * THREADS < n) {
+                y[first + e * THREADS] = fmaxf(0.0f, f[e]);
+            }
         }
     }
 }

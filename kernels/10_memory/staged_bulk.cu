@@ -6,9 +6,10 @@
 //        bytes, which whole tiles of aligned arrays are; the rest goes by threads.
 // Look at: no thread computes addresses or waits for its own copies: an mbarrier a stage says that the
 // bytes are there, by a parity that turns every time round. With BULK_STORE the results leave the same
-// way, from where the tile lay, and a stage is filled again only when its store has read it.
+// way, from where the tile lay, and a stage is filled again only when its store has read it; so that
+// nobody waits for the latest store, the tiles under way are one fewer.
 //
-// STAGES      tiles in the ring, at least 2 (default 4)
+// STAGES      tiles in the ring, at least 2, with BULK_STORE 3 (default 4)
 // BULK_STORE  1: results are written back into the stage and leave by a bulk copy (default 0)
 // DEGREE, THREADS, VECTORS: see polynomial.cuh; HINTS: see vectors.cuh, stores only
 
@@ -23,6 +24,7 @@
 #endif
 
 constexpr unsigned TILE_BYTES = TILE * sizeof(float);
+constexpr int AHEAD = STAGES - 1 - BULK_STORE;  // tiles under way beside the one that is worked on
 
 // [work]
 static __device__ __forceinline__ void work(float4* stage, float* y, long long tile) {
@@ -59,20 +61,21 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             init_barrier(arrived + s, 1);
         }
         publish_barriers();
-        for (int s = 0; s < STAGES - 1; ++s, next += gridDim.x) {
+        for (int s = 0; s < AHEAD; ++s, next += gridDim.x) {
             if (next < tiles) {
                 bulk_load(ring + s * TILE_QUADS, x + next * TILE, TILE_BYTES, arrived + s);
             }
         }
     }
     __syncthreads();
-    int filled = STAGES - 1;
+    int filled = AHEAD;
     int stage = 0;
     unsigned parity = 0;
     for (long long tile = blockIdx.x; tile < tiles; tile += gridDim.x, next += gridDim.x) {
-        // Everyone is behind the barrier of the tile before, whose stage is the next to be filled.
+        // Everyone is behind the barrier of the tile before, or of the one before that, whose stage is
+        // the next to be filled.
         if (threadIdx.x == 0 && next < tiles) {
-            wait_for_reads_but<0>();  // its store has read it
+            wait_for_reads_but<BULK_STORE>();  // its store has read it
             bulk_load(ring + filled * TILE_QUADS, x + next * TILE, TILE_BYTES, arrived + filled);
         }
         wait_for(arrived + stage, parity);

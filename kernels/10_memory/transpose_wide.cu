@@ -75,32 +75,49 @@ static __device__ __forceinline__ void load_floats(const float* in, int rows, in
 }
 
 // [store]
+// All of a thread's quads are read before the first is stored: what lies outside was filled with zeros.
 static __device__ __forceinline__ void store_quads(float* out, int rows, int cols, Place at,
                                                    const float4* tile) {
+    float4 quads[4 * BLOCKS_4X4];
 #pragma unroll
     for (int b = 0; b < 4 * BLOCKS_4X4; ++b) {
         int i = threadIdx.x + b * THREADS;
-        int quad = i % ROW_QUADS;
-        int column = i / ROW_QUADS;
-        if (at.row + 4 * quad < rows && at.col + column < cols) {
-            long long to = static_cast<long long>(at.col + column) * rows + at.row + 4 * quad;
-            store_quad(reinterpret_cast<float4*>(out + to), tile[slot(column, quad)]);
+        quads[b] = tile[slot(i / ROW_QUADS, i % ROW_QUADS)];
+    }
+#pragma unroll
+    for (int b = 0; b < 4 * BLOCKS_4X4; ++b) {
+        int i = threadIdx.x + b * THREADS;
+        int row = at.row + i % ROW_QUADS * 4;
+        int col = at.col + i / ROW_QUADS;
+        if (row < rows && col < cols) {
+            store_quad(reinterpret_cast<float4*>(out + static_cast<long long>(col) * rows + row),
+                       quads[b]);
         }
     }
 }
 // [/store]
 
+// Four at a time: this path must not be what the kernel's registers are counted for.
 static __device__ __forceinline__ void store_floats(float* out, int rows, int cols, Place at,
                                                     const float4* tile) {
     const float* words = reinterpret_cast<const float*>(tile);
+#pragma unroll 1
+    for (int first = threadIdx.x; first < TILE_ROWS * TILE_COLS; first += 4 * THREADS) {
+        float floats[4];
 #pragma unroll
-    for (int b = 0; b < 16 * BLOCKS_4X4; ++b) {
-        int i = threadIdx.x + b * THREADS;
-        int row = i % TILE_ROWS;
-        int column = i / TILE_ROWS;
-        if (at.row + row < rows && at.col + column < cols) {
-            out[static_cast<long long>(at.col + column) * rows + at.row + row] =
-                words[4 * slot(column, row / 4) + row % 4];
+        for (int b = 0; b < 4; ++b) {
+            int i = first + b * THREADS;
+            int row = i % TILE_ROWS;
+            floats[b] = words[4 * slot(i / TILE_ROWS, row / 4) + row % 4];
+        }
+#pragma unroll
+        for (int b = 0; b < 4; ++b) {
+            int i = first + b * THREADS;
+            int row = at.row + i % TILE_ROWS;
+            int col = at.col + i / TILE_ROWS;
+            if (row < rows && col < cols) {
+                out[static_cast<long long>(col) * rows + row] = floats[b];
+            }
         }
     }
 }

@@ -71,7 +71,11 @@ def tiles_of(s: Shape, rows: int, cols: int) -> int:
 
 def wide(rows: int, cols: int, threads: int, band: int = 1, hints: int = 0) -> Kernel:
     suffix = (f"_band{band}" if band > 1 else "") + ("_streaming" if hints else "")
-    words = Text(f"，{band} 行一带" if band > 1 else "", f", bands of {band}" if band > 1 else "")
+    words = Text("", "")
+    if band > 1:
+        words = Text(f"，{band} 个 tile 一带", f", bands of {band} tiles")
+    # Registers for 96 KiB of loads under way an SM: 64 bytes for each 4 x 4 block of a thread.
+    resident = 1536 * 16 // (rows * cols)
     return Kernel(
         name=f"transpose_wide_{rows}x{cols}{suffix}",
         source="transpose_wide.cu",
@@ -85,6 +89,7 @@ def wide(rows: int, cols: int, threads: int, band: int = 1, hints: int = 0) -> K
         ),
         macros={
             "TILE_ROWS": rows, "TILE_COLS": cols, "THREADS": threads, "BAND": band, "HINTS": hints,
+            "RESIDENT": resident,
         },
     )  # fmt: skip
 
