@@ -13,6 +13,7 @@ from kernelbook.devices import sheets
 from kernelbook.report.render import render
 from kernelbook.site import check, links, outline
 from kernelbook.site.__main__ import main
+from kernelbook.site.build import with_line
 
 ARTICLE = """\
 # T {#top}
@@ -225,6 +226,41 @@ def test_dead_links_and_diagrams_that_cannot_be_read_fail(
     assert re.search(r"docs/zh/01-first\.md:5: .*#nowhere", said)
     assert re.search(r"docs/zh/01-first\.md:5: .*index\.md#no", said)
     assert re.search(r"docs/en/01-first\.md:16: .*double quotes", said)
+
+
+@pytest.mark.parametrize("link", ["/index/", "htp:x", "../first/"])
+def test_links_that_mkdocs_leaves_as_they_are_have_a_place(pair: Path, link: str) -> None:
+    edit(pair, "en", "[up](#top)", f"[x]({link})")
+    kinds = ("an absolute link", "an unrecognized relative link", "a link")
+    for kind in kinds:
+        said = f"Doc file '01-first.md' contains {kind} '{link}', it was left as is."
+        assert with_line(pair, "en", said) == f"docs/en/01-first.md:5: {said}"
+
+
+def test_references_to_what_is_not_defined_are_found_outside_code(
+    pair: Path, tmp_path: Path
+) -> None:
+    edit(pair, "zh", "[home](index.md)", "[甲][乙] [^3]")
+    page = "<p>[甲][乙] [^3] [theory]</p><code>a[i][j]</code>"
+    site = write(tmp_path / "site", {"01-first/index.html": page})
+    assert list(check.built_problems(pair, site)) == [
+        "docs/zh/01-first.md:5: [甲][乙] refers to something that is not defined",
+        "docs/zh/01-first.md:5: [^3] refers to something that is not defined",
+    ]
+
+
+def test_a_wrong_table_of_the_series_is_told_once_with_its_line(
+    whole: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = whole / "docs" / "series.toml"
+    text = table.read_text(encoding="utf-8")
+    wrong = '\n[[article]]\nslug = "99-last"\nzh = "末"\nen = "last"\ntags = ["nobody"]\n'
+    table.write_text(text + wrong, encoding="utf-8")
+    line = (text + wrong).splitlines().index('tags = ["nobody"]') + 1
+    assert main(["--root", str(whole), "check"]) == 1
+    said = [s for s in capsys.readouterr().err.splitlines() if "nobody" in s]
+    what = "99-last has the tag 'nobody', which is not listed"
+    assert said == [f"docs/series.toml:{line}: {what}"]
 
 
 def test_a_command_outside_a_project_says_so(

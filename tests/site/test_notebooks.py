@@ -74,9 +74,18 @@ def test_a_cell_that_fails_fails_the_build_and_names_the_notebook(tmp_path: Path
     outcome = build(root, tmp_path / "site")
     assert not outcome.whole
     assert outcome.said[-1].startswith(
-        "docs/en/notebooks/one.ipynb: a cell fails: ZeroDivisionError"
+        "docs/en/notebooks/one.ipynb:1: a cell fails: ZeroDivisionError"
     )
     assert not (tmp_path / "site").exists()
+
+
+def test_the_line_of_the_file_that_failed_is_the_one_ipython_points_at(tmp_path: Path) -> None:
+    file = tmp_path / "one.ipynb"
+    file.write_text('{"cells": [\n"x = 1\\n",\n"print(\\"甲\\", y)\\n"\n]}', encoding="utf-8")
+    pointed = "\x1b[31mNameError\x1b[39m\nCell In[1], line 2\n      1 x = 1\n"
+    pointed += '----> 2 \x1b[38;5;28mprint\x1b[39m("甲", y)\n\nNameError: name'
+    assert notebooks.failed_line(file, pointed) == 3
+    assert notebooks.failed_line(file, "nothing of the kind") == 1
 
 
 @pytest.mark.parametrize("prefix", ["", "en/"])

@@ -98,6 +98,11 @@ def test_an_edge_named_from_both_sides_is_one_edge(project: Path) -> None:
         ('["01-first", "02-second"]', '["09-gone"]', "path 'short' names '09-gone'"),
         ('slug = "02-second"\nzh = "因为"', 'slug = "09-gone"\nzh = "因为"', "names '09-gone'"),
         ('en = "memory"\n', "", "lacks 'en'"),
+        (
+            '["01-first", "02-second"]',
+            '["02-second", "01-first"]',
+            "series.toml:7: path 'short' names '02-second' without '01-first' before it",
+        ),
     ],
 )
 def test_nothing_in_the_table_may_dangle(project: Path, old: str, new: str, says: str) -> None:

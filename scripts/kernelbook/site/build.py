@@ -20,12 +20,12 @@ from importlib import import_module
 from pathlib import Path
 
 from kernelbook.errors import PageError
-from kernelbook.site import context, fresh
+from kernelbook.site import context, fresh, notebooks
 
 CONFIGS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
 EXTENSION = "kernelbook.site.extension"
 _SERVED = "site-served"
-_LINK = re.compile(r"Doc file '(?P<uri>[^']+)' contains a link '(?P<link>[^']+)'")
+_LINK = re.compile(r"Doc file '(?P<uri>[^']+)' contains an? [\w ]*link '(?P<link>[^']+)'")
 _NOT_IN_NAVIGATION = 'exist in the docs directory, but are not included in the "nav"'
 _IN_NAVIGATION = re.compile(r"'(?P<uri>[^']+)' is included in the 'nav' configuration")
 # What MkDocs says of a page besides the sentence that matters.
@@ -150,6 +150,7 @@ def build_one(request: Request) -> Outcome:
         return Outcome(tuple(seen.lines) or (f"{file.name}: {error}",), False)
     except CellExecutionError as error:
         place = f"docs/{request.language}/{seen.page}"
+        place += f":{notebooks.failed_line(request.root / place, error.traceback)}"
         said = f"{place}: a cell fails: {error.ename}: {error.evalue}"
         return Outcome((*tuple(seen.lines), said), False)
     finally:

@@ -15,6 +15,8 @@ from kernelbook.site import links, notebooks, outline, quotes, series, stubs
 from kernelbook.site.build import build, line_with
 
 _LEFT = re.compile(r"\{[=?]\s|\s[=?]\}|[\ue0f0\ue0f1]")
+# [words][name] and [^name], which Markdown leaves as they are where it knows no such name.
+_UNDEFINED = re.compile(r"\[[^\[\]\n]+\]\[[^\[\]\n]*\]|\[\^[^\[\]\n]+\]")
 
 
 def check(root: Path, *, dest: Path | None = None, results: str = "") -> tuple[str, ...]:
@@ -30,7 +32,9 @@ def check(root: Path, *, dest: Path | None = None, results: str = "") -> tuple[s
     with tempfile.TemporaryDirectory(prefix="kernelbook-") as folder:
         site = dest or Path(folder) / "site"
         outcome = build(root, site, strict=True, results=results)
-        found += outcome.said
+        # A table that every page reads is told once, not by every page again.
+        told = tuple(f": {line}" for line in found if line.startswith("docs/series.toml:"))
+        found += [line for line in outcome.said if not line.endswith(told)]
         if outcome.whole:
             found += built_problems(root, site, said=outcome.said)
     return tuple(dict.fromkeys(found))
@@ -77,7 +81,7 @@ def page_problems(root: Path) -> Iterator[str]:
         catalog = catalogs.load(root)
         whole = series.load(root)
     except KernelbookError as error:
-        yield str(error)
+        yield str(error).replace(f"{root.as_posix()}/", "")
         return
     for path in stubs.expected(root, catalog):
         if not path.is_file():
@@ -115,6 +119,15 @@ def built_problems(root: Path, site: Path, said: Sequence[str] = ()) -> Iterator
         if match := _LEFT.search("".join(page.text)):
             place = _source(root, page.path, match.group().strip())
             yield f"{place}: a number or claim was not read (is it inside raw HTML?)"
+        yield from _undefined(root, page)
+
+
+def _undefined(root: Path, page: links.Page) -> Iterator[str]:
+    """References that were left as text; not in a notebook, whose page repeats its code as text."""
+    for match in _UNDEFINED.finditer("".join(page.text)):
+        place = _source(root, page.path, match.group())
+        if ".ipynb:" not in place:
+            yield f"{place}: {match.group()} refers to something that is not defined"
 
 
 def _source(root: Path, path: str, link: str) -> str:

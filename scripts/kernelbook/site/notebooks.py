@@ -15,6 +15,9 @@ from typing import Any
 from kernelbook.site.stubs import LANGUAGES
 
 _COMMENT = re.compile(r"(?://|#)[^\n]*")
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
+# The line of a cell that IPython points at, before the files that it called.
+_POINTED_AT = re.compile(r"^-+> \d+ (?P<code>.*)$", re.M)
 
 
 def problems(root: Path) -> Iterator[str]:
@@ -26,7 +29,8 @@ def problems(root: Path) -> Iterator[str]:
             shown = file.relative_to(root).as_posix()
             try:
                 cells = json.loads(file.read_text(encoding="utf-8"))["cells"]
-                yield from (f"{shown}:1: {problem}" for problem in _run_before(cells))
+                for place, problem in _run_before(cells):
+                    yield f"{shown}:{_line_of(file, place)}: {problem}"
             except (OSError, ValueError, KeyError, TypeError) as error:
                 yield f"{shown}:1: cannot be read: {error}"
                 continue
@@ -38,9 +42,20 @@ def problems(root: Path) -> Iterator[str]:
         first, second = ([*map(_outline, found[name][uri])] for name in ("zh", "en"))
         for place, (one, other) in enumerate(zip(first, second, strict=False), 1):
             if one != other:
-                yield f"docs/zh/{uri}:1: cell {place} is not that of docs/en/{uri}"
+                line = _line_of(root / "docs" / "zh" / uri, place)
+                yield f"docs/zh/{uri}:{line}: cell {place} is not that of docs/en/{uri}"
         if len(first) != len(second):
             yield f"docs/zh/{uri}:1: {len(first)} cells, docs/en/{uri} has {len(second)}"
+
+
+def failed_line(file: Path, traceback: str) -> int:
+    """The line of a notebook's file that holds the line of code a traceback begins at; else 1."""
+    pointed_at = _POINTED_AT.search(_COLOUR.sub("", traceback))
+    if pointed_at is None or not (code := pointed_at["code"].strip()):
+        return 1
+    wanted = json.dumps(code, ensure_ascii=False)[1:-1]
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return next((number for number, line in enumerate(lines, 1) if wanted in line), 1)
 
 
 def encrypt_kernels() -> None:
@@ -55,10 +70,17 @@ def encrypt_kernels() -> None:
         trait.default_value = "auto"
 
 
-def _run_before(cells: list[Mapping[str, Any]]) -> Iterator[str]:
+def _run_before(cells: list[Mapping[str, Any]]) -> Iterator[tuple[int, str]]:
     for place, cell in enumerate(cells, 1):
         if cell.get("outputs") or cell.get("execution_count"):
-            yield f"cell {place} holds what a run left (clear all outputs before saving)"
+            yield place, f"cell {place} holds what a run left (clear all outputs before saving)"
+
+
+def _line_of(file: Path, place: int) -> int:
+    """The line on which a notebook's cell, counted from 1, says what it is; else 1."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    cells = [number for number, line in enumerate(lines, 1) if '"cell_type":' in line]
+    return cells[place - 1] if place <= len(cells) else 1
 
 
 def _outline(cell: Mapping[str, Any]) -> tuple[str, str]:

@@ -127,25 +127,38 @@ def load(root: Path) -> Series:
         )
     except (KeyError, TypeError) as error:
         raise PageError(f"an article, tag or path lacks {error}", file=file) from None
-    for problem in _dangling(series):
-        raise PageError(problem, file=file)
+    for name, problem in _dangling(series):
+        raise PageError(problem, file=file, line=_line_of(file, name))
     return series
 
 
-def _dangling(series: Series) -> Iterable[str]:
+def _line_of(file: Path, name: str) -> int | None:
+    """The first line that has a name in quotes."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return next((n for n, line in enumerate(lines, 1) if f'"{name}"' in line), None)
+
+
+def _dangling(series: Series) -> Iterable[tuple[str, str]]:
+    """(name that the table should not have here, what is wrong with it)."""
     known = {entry.slug for entry in series.entries}
     tags = {tag.id for tag in series.tags}
     for entry in series.entries:
         for step in (*entry.requires, *entry.leads_to):
             if step.slug not in known:
-                yield f"{entry.slug} names {step.slug!r}, which is not listed"
+                yield step.slug, f"{entry.slug} names {step.slug!r}, which is not listed"
         for name in entry.tags:
             if name not in tags:
-                yield f"{entry.slug} has the tag {name!r}, which is not listed"
+                yield name, f"{entry.slug} has the tag {name!r}, which is not listed"
     for path in series.paths:
-        for slug in path.articles:
+        for place, slug in enumerate(path.articles):
             if slug not in known:
-                yield f"path {path.id!r} names {slug!r}, which is not listed"
+                yield slug, f"path {path.id!r} names {slug!r}, which is not listed"
+                continue
+            entry = series.entry(slug)
+            needed = {step.slug for step in entry.requires} if entry else set()
+            for other in sorted(needed - set(path.articles[:place])):
+                what = f"path {path.id!r} names {slug!r} without {other!r} before it"
+                yield path.id, f"{what}, which it needs"
 
 
 def _text(item: Mapping[str, Any]) -> Text:
