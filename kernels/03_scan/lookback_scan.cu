@@ -5,7 +5,7 @@
 // Look at: the tile stays in registers from load to store, so memory sees 2 n elements and not 4 n.
 // While the first warp looks back, the block waits; other blocks of the SM must fill the time.
 // Progress: a block waits only for tiles with lower tickets, whose blocks have started. They must
-// go on running beside it, which CUDA devices do for resident blocks; the order of starting is free.
+// go on running beside it, which devices do but CUDA does not promise; they start in any order.
 //
 // VECTORS    float4 a thread (default 4)
 // STREAMING  1: evict-first stores (default 1)

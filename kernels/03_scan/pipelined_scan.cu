@@ -6,7 +6,7 @@
 // Look at: a step works on several tiles at once. Loads of later tiles are under way; consumers sum
 // up tile s; the scout publishes the sum of tile s - 1 and only then looks back for tile s - LAG;
 // consumers scan and store tile s - LAG - 1. What a look-back asks for was published LAG steps ago
-// by everyone, so it finds it in one trip. A slot of the ring is written and read by one thread, so
+// by everyone, so one trip ought to do. A slot of the ring is written and read by one thread, so
 // the ring needs no barrier; the one barrier a step is for sums, offsets and tickets.
 // Progress: as lookback_scan. A block works on its tiles in order, so the lowest unfinished tile of
 // all is always being worked on. With NUMBERED 1 all blocks must be resident at once.
@@ -79,7 +79,7 @@ static __device__ __forceinline__ void sum_up(unsigned tiles, int step, int warp
 
 // [consume]
 // A step of the threads that move data. The next tile is asked for last, when this one has arrived
-// and another has been stored: more bytes under way would only make the scout's trips longer.
+// and another has been stored: the fewer bytes queue up, the shorter the scout's trips should be.
 static __device__ __forceinline__ void consume(const element* in, element* out, int n,
                                                unsigned tiles, int step, int warp, int lane,
                                                quad* own, Shared& shared) {

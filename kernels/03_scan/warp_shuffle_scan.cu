@@ -38,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             totals[warp] = total;
         }
         __syncthreads();
-        // Every warp scans the totals for itself: cheaper than waiting for one that does.
+        // Every warp scans the totals for itself: waiting for one that does takes a barrier.
         float scanned = warp_scan(lane < WARPS ? totals[lane] : 0.0f, lane);
         float others = __shfl_sync(ALL_LANES, exclusive_of(scanned, lane), warp);
         store_rows(to, n, tile, warp, lane, quads, carry + others);
