@@ -110,6 +110,21 @@ def test_tables_charts_and_boxes_show_the_devices_chosen(browser: Any, switched:
         assert page.locator(".kb-switch-note").count() == 0
 
 
+def test_a_chart_whose_devices_are_all_hidden_says_so(browser: Any, switched: str) -> None:
+    with opened(browser, switched + "en/01-first/") as page:
+        page.locator(".kb-switch summary").click()
+        for box in page.locator(".kb-switch__list input").all():
+            box.uncheck()
+        page.keyboard.press("Escape")
+        assert rows(page) == []
+        assert charts(page) == []
+        note = page.locator(".kb-figure .kb-switch-note")
+        assert note.inner_text().startswith("All devices of this chart are hidden")
+        note.locator("button").click()
+        assert len(charts(page)) == 1
+        assert page.locator(".kb-switch-note").count() == 0
+
+
 def test_the_choice_is_remembered_over_pages_and_languages(browser: Any, switched: str) -> None:
     with opened(browser, switched + "01-first/") as page:
         only(page, "NVIDIA H200")

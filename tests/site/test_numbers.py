@@ -202,6 +202,11 @@ def test_a_changed_kernel_makes_counted_and_compiled_numbers_stale(tiny: Path) -
     assert str(error.value).count("is stale") == 2
 
 
+def test_a_cited_number_names_its_device_as_its_spec_sheet_does(tiny: Path) -> None:
+    html = convert("{= cited.scale_1k.scale.time =}", tiny, language="en")
+    assert "<small>device: NVIDIA GeForce RTX 4090</small>" in html
+
+
 def test_names_from_records_cannot_inject_markup(tiny: Path) -> None:
     site_project.cited(tiny, {"time": (3.0, "µs")}, "nvidia-geforce-rtx-4090", author="<b>x</b>\"'")
     html = convert("{= cited.scale_1k.scale.time =}", tiny)

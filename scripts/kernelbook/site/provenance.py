@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
+from kernelbook.devices import sheets
 from kernelbook.quantities import Grade
 from kernelbook.report.model import GRADES
 from kernelbook.report.rows import Row
@@ -127,6 +128,8 @@ def _device(row: Row, language: str) -> str:
     name = row.device
     if row.evidence != "compiled" and row.record.device is not None:
         name = row.record.device.name
+    elif row.evidence == "cited" and row.device in sheets().devices:
+        name = sheets().devices[row.device].name
     return name + (word(language, "local") if name and row.local else "")
 
 

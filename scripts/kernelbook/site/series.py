@@ -154,8 +154,7 @@ def _dangling(series: Series) -> Iterable[tuple[str, str]]:
             if slug not in known:
                 yield slug, f"path {path.id!r} names {slug!r}, which is not listed"
                 continue
-            entry = series.entry(slug)
-            needed = {step.slug for step in entry.requires} if entry else set()
+            needed = {s.slug for e in series.entries if e.slug == slug for s in e.requires}
             for other in sorted(needed - set(path.articles[:place])):
                 what = f"path {path.id!r} names {slug!r} without {other!r} before it"
                 yield path.id, f"{what}, which it needs"

@@ -3,6 +3,7 @@
 // by itself. Loaded in the head: rows are hidden by a style sheet before they are first painted.
 window.kernelbookDevices = (() => {
   const KEY = "kernelbook.hidden-devices";
+  const WORDS = "kb-switch-words";
   const read = () => {
     try {
       const kept = JSON.parse(localStorage.getItem(KEY) || "[]");
@@ -19,38 +20,47 @@ window.kernelbookDevices = (() => {
     sheet.textContent = rows.length ? `${rows.join()} { display: none }` : "";
   };
 
-  // Of a chart's drawings the one whose devices are exactly those shown; else the whole chart.
+  // Of a chart's drawings the one whose devices are exactly those shown; else the whole chart. None
+  // where every device of the chart is hidden.
   const pick = () => {
     for (const box of document.querySelectorAll(".kb-figure__drawings")) {
       const drawings = [...box.querySelectorAll("[data-devices]")];
       if (!drawings.length) continue;
       const wanted = drawings[0].dataset.devices.split(" ").filter((key) => !hidden.has(key));
       const found = drawings.find((drawing) => drawing.dataset.devices === wanted.join(" "));
-      for (const drawing of drawings) drawing.hidden = drawing !== (found || drawings[0]);
+      const shown = wanted.length ? found || drawings[0] : null;
+      for (const drawing of drawings) drawing.hidden = drawing !== shown;
+      note(box, shown ? "" : document.getElementById(WORDS)?.dataset.chart);
     }
   };
 
-  // A table says that it shows less than there is.
+  // Below a table or chart that shows less than there is: what, and a button for all of it.
+  const note = (box, text) => {
+    let shown = box.nextElementSibling;
+    if (!shown?.matches(".kb-switch-note")) shown = null;
+    if (!text) {
+      shown?.remove();
+      return;
+    }
+    if (!shown) {
+      shown = document.createElement("p");
+      shown.className = "kb-switch-note";
+      shown.append(document.createElement("span"), document.createElement("button"));
+      shown.lastChild.type = "button";
+      shown.lastChild.textContent = document.getElementById(WORDS).dataset.all;
+      shown.lastChild.addEventListener("click", () => choose([]));
+      box.after(shown);
+    }
+    shown.firstChild.textContent = `${text} `;
+  };
+
   const tell = () => {
-    const words = document.getElementById("kb-switch-words");
+    const words = document.getElementById(WORDS);
     for (const table of document.querySelectorAll(".kb-table")) {
       const rows = [...table.querySelectorAll("tr[data-device]")];
       const less = rows.filter((row) => hidden.has(row.dataset.device)).length;
-      let note = table.querySelector(".kb-switch-note");
-      if (!less || !words) {
-        note?.remove();
-        continue;
-      }
-      if (!note) {
-        note = document.createElement("p");
-        note.className = "kb-switch-note";
-        note.append(document.createElement("span"), document.createElement("button"));
-        note.lastChild.type = "button";
-        note.lastChild.textContent = words.dataset.all;
-        note.lastChild.addEventListener("click", () => choose([]));
-        table.querySelector(".kb-scroll").after(note);
-      }
-      note.firstChild.textContent = `${words.dataset.hidden.replace("{}", less)} `;
+      const box = table.querySelector(".kb-scroll");
+      if (box) note(box, less && words ? words.dataset.hidden.replace("{}", less) : "");
     }
   };
 
