@@ -1,4 +1,4 @@
-// transpose_naive: out[col][row] = in[row][col], one element a thread, nothing shared
+// transpose_naive: the element at (row, col) goes to (col, row), one a thread, nothing shared
 //
 // Launch: blocks of any shape, x over columns and y over rows, ceil(cols / x) x ceil(rows / y) blocks.
 // Sizes: any rows and cols, as far as the grid allows: rows up to 65535 * blockDim.y. Places are
