@@ -3,8 +3,8 @@
 // Launch: STREAM 0: one block a BM x BN tile of C in x; STREAM 1: as many as fit on the card. Tiles
 //         are counted along bands of GROUP rows of tiles. SPLIT_K blocks in z, a cluster. THREADS
 //         threads, dynamic shared memory as kernels/04_gemm/experiments.py computes it.
-// Look at: what binds is not memory but the read ports of the register file. Two banks give a
-// multiply-add one register each in a cycle, and it wants three: one has to come from the reuse
+// Look at: what binds is not memory but, it seems, how registers are read. If two banks give a
+// multiply-add one register each in a cycle, while it wants three, one has to come from the reuse
 // cache, and the other two from different banks. Source cannot name registers, but it can leave
 // the compiler free to choose them: registers to spare (no global load passes through any),
 // accumulators that no 128-bit store ties to aligned quads (EPILOGUE 1), and an order of the
@@ -260,7 +260,7 @@ static __device__ __forceinline__ void multiply(const float* a, const float* b, 
     // [epilogue]
     // Through shared memory: floats go in one by one, so that no quad of accumulators has to lie
     // in neighbouring registers, and come out as quads that fill whole sectors of C. Slices add up
-    // one after another. The way out is a loop of few instructions, not an unrolled one: it runs
+    // one after another. The way out is a loop of few instructions, hardly unrolled: it runs
     // once a tile, and instructions that were not fetched before cost more than they do.
 #pragma unroll 1
     for (int s = 0; s < SLICES; ++s) {
