@@ -155,7 +155,7 @@ def vectorized(operation: str) -> Kernel:
 
 def last_block(operation: str) -> Kernel:
     return one_pass(
-        "last_block", operation, "… 最后一个块收尾，票据", "… the last block finishes, ticket"
+        "last_block", operation, "… 最后一个块收尾，领号", "… the last block finishes, ticket"
     )
 
 
@@ -164,7 +164,7 @@ def single_pass(operation: str) -> Kernel:
 
 
 unordered = replace(
-    renamed(last_block("sum"), "last_block_unordered", "… 票据不排序",
+    renamed(last_block("sum"), "last_block_unordered", "… 领号不保序",
             "… a ticket that orders nothing", ORDERED=0),
     counter_example=True,
 )  # fmt: skip
