@@ -241,7 +241,7 @@ def test_references_to_what_is_not_defined_are_found_outside_code(
     pair: Path, tmp_path: Path
 ) -> None:
     edit(pair, "zh", "[home](index.md)", "[甲][乙] [^3]")
-    page = "<p>[甲][乙] [^3] [theory]</p><code>a[i][j]</code>"
+    page = "<p>见[甲][乙] [^3] [theory] out[col][row]</p><code>[i][j]</code>"
     site = write(tmp_path / "site", {"01-first/index.html": page})
     assert list(check.built_problems(pair, site)) == [
         "docs/zh/01-first.md:5: [甲][乙] refers to something that is not defined",

@@ -15,8 +15,9 @@ from kernelbook.site import links, notebooks, outline, quotes, series, stubs
 from kernelbook.site.build import build, line_with
 
 _LEFT = re.compile(r"\{[=?]\s|\s[=?]\}|[\ue0f0\ue0f1]")
-# [words][name] and [^name], which Markdown leaves as they are where it knows no such name.
-_UNDEFINED = re.compile(r"\[[^\[\]\n]+\]\[[^\[\]\n]*\]|\[\^[^\[\]\n]+\]")
+# [words][name] and [^name], which Markdown leaves as they are where it knows no such name; a[i][j]
+# is a subscript.
+_UNDEFINED = re.compile(r"(?<![A-Za-z0-9_\]])\[[^\[\]\n]+\]\[[^\[\]\n]*\]|\[\^[^\[\]\n]+\]")
 
 
 def check(root: Path, *, dest: Path | None = None, results: str = "") -> tuple[str, ...]:
