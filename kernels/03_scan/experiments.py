@@ -255,7 +255,7 @@ numbered = pipelined(
 cub = Library(
     "cub_scan",
     "cub_scan",
-    Text("CUB `DeviceScan::InclusiveSum`", "CUB `DeviceScan::InclusiveSum`"),
+    Text("CUB `InclusiveSum`", "CUB `InclusiveSum`"),
     source="baselines/cub_scan.cu",
 )
 cupy = Library("cupy_cumsum", "cupy_cumsum", Text("CuPy `cumsum`", "CuPy `cumsum`"))
