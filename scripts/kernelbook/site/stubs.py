@@ -19,8 +19,9 @@ _SOURCES = {"zh": "源码", "en": "Source code"}
 _DEVICES = {"zh": "设备", "en": "Devices"}
 _OWN = {"zh": "本机", "en": "This machine"}
 COUNTERS = "results/counters.md"
-# A word is explained in an article and repeated in lists: the search puts the lists after it.
-BEHIND = "---\nsearch:\n  boost: 0.5\n---\n\n"
+# A word is explained in an article and repeated in lists: the search puts the lists after it. It
+# counts a word of a heading a thousandfold, so a heading of a list counts like text of an article.
+BEHIND = "---\nsearch:\n  boost: 0.001\n---\n\n"
 _RESULTS = {"zh": "结果", "en": "Results"}
 
 
@@ -80,7 +81,7 @@ def _pages(root: Path, catalog: Catalog, language: str) -> Iterator[tuple[str, s
         yield f"results/{chapter}.md", f"{BEHIND}/// results-page | {chapter}\n///\n"
     if any((root / "results" / "data" / "counters").glob("*.json")):
         yield COUNTERS, f"{BEHIND}/// counters-page |\n///\n"
-    yield "results/index.md", f"# {_RESULTS[language]}\n\n/// chapters |\n///\n"
+    yield "results/index.md", f"{BEHIND}# {_RESULTS[language]}\n\n/// chapters |\n///\n"
     yield "devices/index.md", f"# {_DEVICES[language]}\n\n/// devices |\n///\n"
     yield "devices/own.md", f"# {_OWN[language]}\n\n/// own-devices |\n///\n"
     for slug in published_devices(root):
