@@ -72,6 +72,17 @@ def test_the_search_index_holds_words_and_no_source_pages(built_site: Path) -> N
     assert "\ue0f0" not in text
 
 
+@pytest.mark.parametrize("prefix", ["", "en/"])
+def test_every_result_of_the_search_leads_to_a_place_that_exists(
+    built_site: Path, prefix: str
+) -> None:
+    index = json.loads((built_site / prefix / "search/search_index.json").read_text("utf-8"))
+    pages = links.read(built_site)
+    found = [links.resolve(f"{prefix}index.html", e["location"] or "./") for e in index["docs"]]
+    assert len(found) > 100
+    assert [p for p in found if p[0] not in pages or p[1] not in {"", *pages[p[0]].ids}] == []
+
+
 def test_a_build_that_fails_leaves_the_site_as_it_was(tmp_path: Path) -> None:
     root = site_project.with_site(site_project.make(tmp_path / "project"))
     for language in ("zh", "en"):
