@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
 from tiny import ROOT, TINY_CU, TINY_EXPERIMENTS
+
+# A shell that starts the tests in the background lets them ignore Ctrl-C, and so would every
+# program that they start and then interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -96,7 +96,7 @@ def server_of(site: Path, port: int, news: News) -> http.server.ThreadingHTTPSer
     """A server whose pages reload at ``news``; raises UsageError for a port in use."""
     handler = functools.partial(_Handler, directory=str(site), news=news)
     try:
-        return http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
+        return _Server(("127.0.0.1", port), handler)
     except OSError as error:
         raise UsageError(
             f"port {port} cannot be used: {error.strerror}", hint="say another with --port"
@@ -176,6 +176,14 @@ class Workers:
 
     def close(self) -> None:
         self._stack.close()
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    """A reader who leaves a page before it has been sent is no error."""
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class _Handler(http.server.SimpleHTTPRequestHandler):

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from runpy import run_path
 
 import numpy as np
 import pytest
@@ -57,11 +56,9 @@ def runs_of(source: Path) -> Iterator[tuple[Experiment, Kernel, Shape]]:
 
 def tuned() -> Iterator[Experiment]:
     """What tables of configurations hold beside what the experiments chose from them, small."""
-    for file in sorted((ROOT / "kernels").glob("*/experiments.py")):
-        tuning = run_path(str(file)).get("TUNING")
-        if tuning is not None:
-            shape = dict.fromkeys(tuning.shapes[0], TUNED_SIZE)
-            yield replace(tuning.experiment(shape), emulator_shape=shape, ragged=())
+    for tuning in catalog.load(ROOT).tunings.values():
+        shape = dict.fromkeys(tuning.shapes[0], TUNED_SIZE)
+        yield replace(tuning.experiment(shape), emulator_shape=shape, ragged=())
 
 
 def complaint(file: Path, experiment: Experiment, kernel: Kernel, shape: Shape) -> str:
