@@ -28,7 +28,23 @@ TUNED_SIZE = 64  # two steps of the configurations that split a tile among slice
 LARGEST_FLOPS = 8_000_000  # prefer shapes that execute in well under a second
 
 # "file.cu: number of the barrier in it, from 1" and why nothing can go wrong without it.
-REDUNDANT: dict[str, str] = {}
+OWN = "every thread reads back only what it has put there itself"
+REDUNDANT: dict[str, str] = {
+    "simple_reduce_sum.cu: 1": "in the first step " + OWN,
+    "convergent_reduce_sum.cu: 1": "in the first step " + OWN,
+    "staged_sync.cu: 1": OWN,
+    "staged_sync.cu: 2": OWN,
+    "staged_async.cu: 1": OWN,
+    "staged_async.cu: 2": OWN,
+    "staged_pipeline.cu: 1": OWN,
+}
+# Barriers that are needed where the emulator does not get to.
+OUT_OF_REACH: dict[str, str] = {
+    "segmented_scan.cu: 2": "the loop of the second launch comes round with 4,096 blocks and more",
+    "staged_bulk.cu: 1": "bulk copies run on a GPU only",
+    "staged_bulk.cu: 2": "bulk copies run on a GPU only",
+    "staged_bulk.cu: 3": "bulk copies run on a GPU only",
+}
 
 
 def sources() -> list[Path]:
@@ -96,7 +112,7 @@ def test_each_barrier_is_missed_or_redundant_by_name(source: Path, tmp_path: Pat
         said = next(filter(None, (complaint(mutant, *run) for run in runs_of(source))), "")
         name = f"{source.name}: {number}"
         line = text[: barrier.end()].count("\n") + 1
-        if name in REDUNDANT:
-            assert not said, f"{name} is not redundant: {said}"
+        if name in REDUNDANT or name in OUT_OF_REACH:
+            assert not said, f"something is said without {name}: {said}"
         else:
             assert said, f"nothing is said without the barrier in line {line} of {source.name}"
