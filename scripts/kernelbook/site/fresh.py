@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -54,25 +55,29 @@ def dependents(root: Path, language: str, changed: Iterable[str]) -> Iterator[Pa
     names = {name for path in changed for name in _names(root, Path(path))}
     for page in sorted((root / "docs" / language).rglob("*.md")):
         text = page.read_text(encoding="utf-8")
-        if any(name in text for name in names):
+        if any(re.search(name, text, re.M) for name in names):
             yield page
 
 
 def _names(root: Path, path: Path) -> Iterator[str]:
-    """What a page says when it shows a file."""
+    """What a page says when it shows a file, as regular expressions."""
     if path.parts[0] == "kernels":
-        yield path.relative_to("kernels").as_posix()
+        yield re.escape(path.relative_to("kernels").as_posix())
         chapter = path.parts[1]
         if path.suffix == ".cu":
-            yield from (f"results-page | {chapter}", f"kernels | {chapter}")
+            yield from (rf"results-page \| {chapter}", rf"kernels \| {chapter}")
         else:
-            yield chapter  # a header or the experiments: whatever shows the chapter
+            yield re.escape(chapter)  # a header or the experiments: whatever shows the chapter
     elif path.suffix == ".svg":
-        yield f"chart | {path.name.split('.')[0]}"
+        yield rf"chart \| {re.escape(path.name.split('.')[0])}"
     else:
         # A record: results/data/GRADE[/DEVICE]/EXPERIMENT.json or results/local/….
-        yield from (path.stem, f"results-page | {_chapter(root / path)}")
-        yield "own-devices |" if "local" in path.parts else f"device | {path.parent.name}"
+        name, local = re.escape(path.stem), "local" in path.parts
+        grade = "measured" if local else path.parts[2]
+        # A block that names it, or a number of this grade; a command in prose shows nothing of it.
+        yield from (rf"^ */+ .*\b{name}\b", rf"\b{grade}(\[[^]]*\])?\.{name}\b")
+        yield rf"results-page \| {re.escape(_chapter(root / path))}"
+        yield r"own-devices \|" if local else rf"device \| {re.escape(path.parent.name)}"
 
 
 def _chapter(record: Path) -> str:
