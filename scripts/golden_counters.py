@@ -33,11 +33,11 @@ from kernelbook.compiler import Compiled
 from kernelbook.devices import sheets
 from kernelbook.errors import DeviceError, KernelbookError
 from kernelbook.experiment import Experiment, Kernel
+from kernelbook.inputs import make_inputs
 from kernelbook.profiler import ProfiledLaunch, find_ncu, ncu_version, profile
 from kernelbook.report.counters import COUNTERS, EXECUTED, Comparison, pages, save
 from kernelbook.resources import compile_kernel
 from kernelbook.staleness import kernel_key, launch_of
-from kernelbook.verify import make_inputs
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "results"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernelbook import verify
+from kernelbook import inputs, verify
 from kernelbook.errors import ExperimentError
 from kernelbook.experiment import (
     Arrays,
@@ -20,7 +20,8 @@ from kernelbook.experiment import (
     Text,
     Tolerance,
 )
-from kernelbook.verify import BAND_BYTES, Problem, fill_random, guard, make_inputs, verify_kernel
+from kernelbook.inputs import fill_random, make_inputs
+from kernelbook.verify import BAND_BYTES, Problem, guard, verify_kernel
 
 TARGET = Target(sms=132, max_threads_per_sm=2048, l2_bytes=60 << 20)
 SHAPE = {"m": 5, "n": 7}
@@ -271,7 +272,7 @@ def test_a_long_input_does_not_depend_on_how_it_is_cut(monkeypatch: pytest.Monke
     whole, cut = np.empty(1000, np.float32), np.empty(1000, np.float32)
     buffer = Buffer("a", "in", lambda s: (1000,))
     fill_random(np, whole, buffer, 3)
-    monkeypatch.setattr(verify, "CHUNK", 64)
+    monkeypatch.setattr(inputs, "CHUNK", 64)
     fill_random(np, cut, buffer, 3)
     assert np.array_equal(whole, cut)
 

@@ -2,9 +2,9 @@
 
 A room (module or package) imports only rooms before it:
 
-    errors → quantities → experiment → metrics → devices → sources → compiler → codec → sampling
-           → records → staleness → resources → catalog → verify → ptx/ → pictures/ → compare
-           → gpu/ → report/ → runner/ → site/
+    errors → quantities → experiment → inputs → metrics → devices → sources → compiler → codec
+           → sampling → records → staleness → resources → catalog → verify → ptx/ → pictures/
+           → compare → gpu/ → report/ → runner/ → site/
 
 The one exception: runner/ asks site.stubs, which needs no Markdown library, for missing pages.
 """

@@ -3,7 +3,7 @@
 Works on NumPy and on CuPy arrays alike (``xp`` is the module), so the emulator's and the GPU's
 outputs are held to the same rules:
 
-- inputs are seeded random numbers, the same bits on every machine and for every ``xp``;
+- inputs are seeded random numbers, the same bits on every machine and for every ``xp`` (`inputs`);
 - outputs are poisoned with 0xFF bytes (NaN in every floating-point type) before each launch;
 - guard bands lie on both sides of every buffer and must not change;
 - inputs must not change;
@@ -17,8 +17,7 @@ outputs are held to the same rules:
 from __future__ import annotations
 
 import math
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -27,6 +26,7 @@ import numpy as np
 
 from .errors import ExperimentError
 from .experiment import Arrays, Buffer, Experiment, Kernel, Shape, Target, buffer_bytes
+from .inputs import chunks, fill_random, random_part
 from .records import Verification
 from .staleness import launch_of
 
@@ -35,57 +35,11 @@ POISON = 0xFF  # float16, float32 and float64 of these bytes are NaN
 # Bands differ by role, so that copying a band onto another one cannot go unseen: NaN beside what
 # is read, a huge negative number beside what is written.
 READ_BAND, WRITE_BAND = 0xFF, 0xFE
-CHUNK = 1 << 22  # elements handled at a time: bounds the temporaries of large problems
 # What is verified, what is timed, and what no kernel has seen before the last look.
 VERIFY_SEED_OFFSET, TIMING_SEED_OFFSET, LAST_SEED_OFFSET = 0, 1_000_003, 2_000_003
 LITTER_SEED_OFFSET = 3_000_017
 
 Launch = Callable[[Kernel, Shape, Arrays], None]
-
-
-# ---- inputs --------------------------------------------------------------------------------
-
-
-def fill_random(xp: Any, out: Any, buffer: Buffer, seed: int) -> None:
-    """Fill a contiguous array with numbers uniform in [low, high), from a seed and the name."""
-    for start, part in _chunks(out):
-        part[...] = _random(xp, start, part.size, buffer, seed)
-
-
-def _random(xp: Any, start: int, count: int, buffer: Buffer, seed: int) -> Any:
-    """Elements ``start`` to ``start + count`` of a buffer's random sequence."""
-    first = zlib.crc32(f"{seed}/{buffer.name}".encode())
-    second = zlib.crc32(f"{buffer.name}/{seed}".encode())
-    x = xp.arange(start, start + count, dtype=xp.uint32)
-    x ^= np.uint32(first)
-    x = _mix(x)
-    x ^= np.uint32(second)
-    x = _mix(x)
-    dtype = np.dtype(buffer.dtype)
-    if dtype.kind != "f":
-        span = max(int(buffer.high) - int(buffer.low), 1)
-        return ((x % np.uint32(span)).astype(xp.int64) + np.int64(buffer.low)).astype(dtype)
-    unit = (x >> np.uint32(8)).astype(xp.float32) * np.float32(2.0**-24)
-    wide = np.float64 if dtype.itemsize == 8 else np.float32
-    value = unit.astype(wide) * wide(buffer.high - buffer.low) + wide(buffer.low)
-    below = np.nextafter(dtype.type(buffer.high), dtype.type(buffer.low))
-    return xp.minimum(value.astype(dtype), below)  # rounding may reach the excluded end
-
-
-def _mix(x: Any) -> Any:
-    """A bijective 32-bit mixer: every output bit depends on every input bit."""
-    x ^= x >> np.uint32(16)
-    x *= np.uint32(0x7FEB352D)
-    x ^= x >> np.uint32(15)
-    x *= np.uint32(0x846CA68B)
-    x ^= x >> np.uint32(16)
-    return x
-
-
-def _chunks(array: Any) -> Iterator[tuple[int, Any]]:
-    flat = array.reshape(-1)
-    for start in range(0, flat.size, CHUNK):
-        yield start, flat[start : start + CHUNK]
 
 
 # ---- guarded buffers -----------------------------------------------------------------------
@@ -214,8 +168,8 @@ class Problem:
 
     def _check_input(self, guarded: Guarded) -> str:
         buffer = guarded.buffer
-        for start, part in _chunks(guarded.array):
-            was = _random(self.xp, start, part.size, buffer, self.seed)
+        for start, part in chunks(guarded.array):
+            was = random_part(self.xp, start, part.size, buffer, self.seed)
             if not bool((part == was).all()):
                 return f"changes its input {buffer.name}"
         return ""
@@ -252,15 +206,6 @@ class Problem:
         return {name: self.xp.asarray(a) for name, a in found.items()}
 
 
-def make_inputs(xp: Any, experiment: Experiment, shape: Shape, seed: int) -> dict[str, Any]:
-    """The inputs of an experiment at a shape, without bands."""
-    out = {}
-    for buffer in experiment.inputs:
-        out[buffer.name] = xp.empty(buffer.dims(shape), dtype=np.dtype(buffer.dtype))
-        fill_random(xp, out[buffer.name], buffer, seed)
-    return out
-
-
 # ---- comparison ----------------------------------------------------------------------------
 
 
@@ -287,7 +232,7 @@ def compare(
             reason = f"{buffer.name} has shape {tuple(out.shape)}, not {tuple(ref.shape)}"
             return Verification(dict(shape), False, 0.0, 0.0, 0.0, reason)
         flat = ref.reshape(-1)
-        for start, part in _chunks(out):
+        for start, part in chunks(out):
             _compare_chunk(xp, experiment, shape, buffer.name, part, flat, start, errors)
     reason = ""
     if errors.failing:

@@ -23,7 +23,8 @@ from kernelbook.experiment import (
     Tolerance,
 )
 from kernelbook.gpu.backend import Launch, Routine
-from kernelbook.verify import TIMING_SEED_OFFSET, make_inputs
+from kernelbook.inputs import make_inputs
+from kernelbook.verify import TIMING_SEED_OFFSET
 
 FOLDER = Path(__file__).resolve().parents[1] / "adversarial"
 SEED = 1

@@ -15,12 +15,13 @@ from kernelbook.gpu import device_info
 from kernelbook.gpu.backend import Backend, Launch
 from kernelbook.gpu.cupy_backend import CupyBackend
 from kernelbook.gpu.libraries import ROUTINES
+from kernelbook.inputs import make_inputs
 from kernelbook.records import Record
 from kernelbook.resources import compile_kernel
 from kernelbook.runner.measuring import MeasureSettings, measure
 from kernelbook.runner.process import Crew
 from kernelbook.sampling import median
-from kernelbook.verify import Problem, make_inputs, verify_kernel, verify_run
+from kernelbook.verify import Problem, verify_kernel, verify_run
 
 pytestmark = pytest.mark.gpu
 ROOT = Path(__file__).resolve().parents[2]

@@ -24,8 +24,9 @@ from ..errors import KernelbookError
 from ..experiment import Experiment, Kernel
 from ..gpu.backend import Backend, backend_class
 from ..gpu.device_info import target_of
+from ..inputs import fill_random
 from ..resources import compile_kernel
-from ..verify import TIMING_SEED_OFFSET, fill_random, guard
+from ..verify import TIMING_SEED_OFFSET, guard
 from .orphans import die_with_parent
 from .request import Request, Teller, TuneRequest
 from .session import ContextLost, Session

@@ -18,9 +18,9 @@ from kernelbook.compiler import compile_source
 from kernelbook.devices import sheets
 from kernelbook.errors import KernelbookError
 from kernelbook.experiment import Experiment, Kernel, Shape
+from kernelbook.inputs import make_inputs
 from kernelbook.ptx.observers import check_observers, findings_of
 from kernelbook.staleness import launch_of
-from kernelbook.verify import make_inputs
 
 ROOT = Path(__file__).resolve().parents[3]
 BARRIER = re.compile(r"^(?P<before>[^/\n]*)__sync(?:threads|warp)\([^()]*\);", re.M)
