@@ -147,7 +147,7 @@ def over(
 
 
 def contrast(one: tuple[float, float, float], other: tuple[float, float, float]) -> float:
-    """WCAG 2.1's contrast ratio."""
+    """WCAG 2.1's contrast, written out here so that no test trusts the code it tests."""
 
     def luminance(rgb: tuple[float, float, float]) -> float:
         linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from browsing import contrast, over, rgba
 from diagrams import ALL, convert, fenced
 
 from kernelbook.site import katex, mermaid
@@ -95,30 +96,6 @@ def show(page: Any, scheme: str, width: int = 900) -> None:
     page.evaluate(f"document.body.dataset.mdColorScheme = {json.dumps(scheme)}")
 
 
-def rgba(css: str) -> tuple[float, float, float, float]:
-    """A computed colour, components 0 to 1."""
-    parts = [float(p) for p in css.split("(")[1].rstrip(")").replace(",", " ").split()]
-    alpha = parts[3] if len(parts) == 4 else 1.0
-    return parts[0] / 255, parts[1] / 255, parts[2] / 255, alpha
-
-
-def over(top: str, below: tuple[float, float, float]) -> tuple[float, float, float]:
-    *rgb, alpha = rgba(top)
-    red, green, blue = (t * alpha + b * (1 - alpha) for t, b in zip(rgb, below, strict=True))
-    return red, green, blue
-
-
-def contrast(one: tuple[float, float, float], other: tuple[float, float, float]) -> float:
-    """WCAG 2.1's contrast, written out here so that the test does not trust the code."""
-
-    def luminance(rgb: tuple[float, float, float]) -> float:
-        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in rgb]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    high, low = sorted((luminance(one), luminance(other)), reverse=True)
-    return (high + 0.05) / (low + 0.05)
-
-
 @pytest.mark.parametrize(
     ("scheme", "medium"), [("default", "screen"), ("slate", "screen"), ("slate", "print")]
 )
@@ -132,8 +109,8 @@ def test_text_can_be_read_on_what_is_beneath_it(page: Any, scheme: str, medium: 
     for text in texts:
         ground = rgba(text["page"])[:3]
         for fill in text["beneath"]:
-            ground = over(fill, ground)
-        ratio = contrast(over(text["colour"], ground), ground)
+            ground = over(rgba(fill), ground)
+        ratio = contrast(over(rgba(text["colour"]), ground), ground)
         assert ratio >= 4.5, (text["text"], scheme, round(ratio, 2))
 
 
