@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from kernelbook.experiment import (
+    EXACT,
     Arrays,
     Buffer,
     Chart,
@@ -23,12 +24,9 @@ from kernelbook.experiment import (
     Transfer,
     Variant,
     ceil_div,
+    device_copy,
+    text,
 )
-
-
-def text(both: str) -> Text:
-    return Text(both, both)
-
 
 # ---- vector addition -----------------------------------------------------------------------
 
@@ -89,14 +87,9 @@ VECTOR_ADD = Experiment(
         add_wide(2, False),
         add_wide(4, False),
         add_wide(1, True),
-        Library(
-            "device_copy",
-            "device_copy",
-            Text("显存内拷贝（cudaMemcpyAsync）", "device-to-device copy (cudaMemcpyAsync)"),
-            note=Text("总搬运字节数与向量加法相同", "moves as many bytes in all as the addition"),
-            flops=lambda s: 0,
-            bytes_read=lambda s: s["n"] * 6,
-            bytes_written=lambda s: s["n"] * 6,
+        device_copy(
+            lambda s: s["n"] * 6,
+            Text("总搬运字节数与向量加法相同", "moves as many bytes in all as the addition"),
         ),
         Library("cupy_add", "cupy_add", text("CuPy `a + b`")),
         Cpu("numpy_add", add_cpu, Text("NumPy `np.add`（单线程）", "NumPy `np.add` (one thread)")),
@@ -134,7 +127,7 @@ def latency(name: str, elements: int, title: Text) -> Experiment:
         ),
         reference=chase_reference,
         flops=lambda s: 0,
-        tolerance=Tolerance(relative=0.0, absolute=0.0),
+        tolerance=EXACT,
         variants=(
             Kernel(
                 name="pointer_chase",

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from kernelbook.experiment import (
+    EXACT,
     Arrays,
     Buffer,
     Chart,
@@ -29,6 +30,7 @@ from kernelbook.experiment import (
     Tolerance,
     Variant,
     ceil_div,
+    device_copy,
 )
 
 RAGGED = tuple({"n": n} for n in (0, 1, 31, 1003, 16_385, 100_001))
@@ -65,7 +67,6 @@ WANDERING = Tolerance(
     absolute=2.0**-24,
     scale=lambda s: 16.0 + 32.0 * sqrt(float(s["n"])) + float(s["n"]) / 64,
 )
-EXACT = Tolerance(relative=0.0, absolute=0.0)
 
 
 # ---- rows: one block a row --------------------------------------------------------------------
@@ -116,19 +117,10 @@ LADDER = (
 )  # fmt: skip
 
 
-def copy_of() -> Library:
-    def size(s: Shape) -> int:
-        return 4 * s["n"] * s.get("rows", 1)
-
-    return Library(
-        "device_copy",
-        "device_copy",
-        Text("显存内拷贝（cudaMemcpyAsync）", "device-to-device copy (cudaMemcpyAsync)"),
-        note=Text("读写的字节数与扫描相同", "reads and writes as many bytes as the scan"),
-        flops=lambda s: 0,
-        bytes_read=size,
-        bytes_written=size,
-    )
+COPY = device_copy(
+    lambda s: 4 * s["n"] * s.get("rows", 1),
+    Text("读写的字节数与扫描相同", "reads and writes as many bytes as the scan"),
+)
 
 
 ROWS = Experiment(
@@ -149,7 +141,7 @@ ROWS = Experiment(
     reference=rows_reference,
     flops=lambda s: s["rows"] * max(s["n"] - 1, 0),
     tolerance=WANDERING,
-    variants=(*LADDER, copy_of()),
+    variants=(*LADDER, COPY),
 )
 
 BUFFERS = replace(
@@ -296,7 +288,7 @@ MIDDLE = scan(
         numbered,
         cub,
         cupy,
-        copy_of(),
+        COPY,
         Cpu("numpy_cumsum", scan_cpu, Text("NumPy `cumsum`（单线程）", "NumPy `cumsum`, 1 thread")),
     ),
 )
@@ -304,7 +296,7 @@ LARGE = scan(
     "scan_1g",
     Text("前缀和，1 GiB", "Prefix sums of 1 GiB"),
     2**28,
-    (segmented, classic, fixed, large, last, lockstep, nearest, numbered, cub, copy_of()),
+    (segmented, classic, fixed, large, last, lockstep, nearest, numbered, cub, COPY),
 )
 INTEGERS = replace(
     MIDDLE,
@@ -356,7 +348,7 @@ def sized(exponent: int) -> Experiment:
     power, unit = exponent % 10, "KMG"[exponent // 10 - 1]
     title = f"{2**power} {unit}iB"
     n = 2 ** (exponent - 2)
-    variants = (best_for(n), cub, copy_of())
+    variants = (best_for(n), cub, COPY)
     member = scan(f"scan_size_{2**power}{unit.lower()}", Text(title, title), n, variants)
     return replace(member, sweep=BY_SIZE, ragged=({"n": 0}, {"n": 1003}))
 

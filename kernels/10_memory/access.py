@@ -6,9 +6,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from kernelbook.experiment import Arrays, Buffer, Experiment, Kernel, Shape, Sweep, Text, Tolerance
+from kernelbook.experiment import (
+    EXACT,
+    Arrays,
+    Buffer,
+    Experiment,
+    Kernel,
+    Shape,
+    Sweep,
+    Text,
+    Tolerance,
+    text,
+)
 
-from .common import COPY_OF_N, EXACT, copy_of, elementwise, text
+from .common import COPY_OF_N, copy_of, elementwise
 
 USEFUL = 2**24  # elements that are touched: 64 MiB, whatever the stride or the offset
 

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kernelbook.experiment import Dim, Kernel, Library, Shape, Target, Text, Tolerance, ceil_div
+from kernelbook.experiment import Dim, Kernel, Library, Shape, Target, Text, ceil_div, device_copy
 
-EXACT = Tolerance(relative=0.0, absolute=0.0)
 Grid = Callable[[Shape, Target], Dim]
-
-
-def text(both: str) -> Text:
-    return Text(both, both)
 
 
 def blocks_of(per_block: int, entry: str = "n") -> Grid:
@@ -34,15 +29,7 @@ def elementwise(name: str, source: str, args: tuple[str, ...], title: Text) -> K
 
 def copy_of(size: Callable[[Shape], int]) -> Library:
     """A copy that reads and writes ``size`` bytes each."""
-    return Library(
-        "device_copy",
-        "device_copy",
-        Text("显存内拷贝（cudaMemcpyAsync）", "device-to-device copy (cudaMemcpyAsync)"),
-        note=Text("读写的有用字节数相同", "reads and writes as many useful bytes"),
-        flops=lambda s: 0,
-        bytes_read=size,
-        bytes_written=size,
-    )
+    return device_copy(size, Text("读写的有用字节数相同", "reads and writes as many useful bytes"))
 
 
 COPY_OF_N = copy_of(lambda s: 4 * s["n"])

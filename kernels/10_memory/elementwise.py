@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from kernelbook.experiment import (
+    EXACT,
     Arrays,
     Buffer,
     Dim,
@@ -18,10 +19,11 @@ from kernelbook.experiment import (
     Text,
     Variant,
     ceil_div,
+    text,
 )
 
 from .access import touched
-from .common import COPY_OF_N, EXACT, Grid, blocks_of, text
+from .common import COPY_OF_N, Grid, blocks_of
 
 
 def relu_reference(xp: Any, inputs: Arrays, shape: Shape) -> Arrays:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import inf
 
-from kernelbook.experiment import Chart, Experiment, Region, Rule, Sweep, Text
+from kernelbook.experiment import Chart, Experiment, Region, Rule, Sweep, Text, text
 
 from .access import (
     ACCESS,
@@ -27,7 +27,7 @@ from .access import (
     write,
 )
 from .banks import WAYS, conflict
-from .common import COPY_OF_N, text
+from .common import COPY_OF_N
 from .elementwise import (
     CUPY_RELU,
     GRID_SIZES,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from kernelbook.experiment import (
+    EXACT,
     Arrays,
     Buffer,
     Dim,
@@ -18,7 +19,7 @@ from kernelbook.experiment import (
     ceil_div,
 )
 
-from .common import EXACT, copy_of
+from .common import copy_of
 from .elementwise import HINT_WORDS
 
 

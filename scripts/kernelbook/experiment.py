@@ -30,6 +30,11 @@ class Text:
         return self.zh if language == "zh" else self.en
 
 
+def text(both: str) -> Text:
+    """Words that are the same in both languages."""
+    return Text(both, both)
+
+
 @dataclass(frozen=True)
 class Target:
     """What a launch shape may depend on. The emulator uses the reference device's values."""
@@ -68,6 +73,9 @@ class Tolerance:
     relative: float
     absolute: float
     scale: Callable[[Shape], float] = lambda shape: 1.0
+
+
+EXACT = Tolerance(relative=0.0, absolute=0.0)
 
 
 @dataclass(frozen=True)
@@ -122,6 +130,19 @@ class Library:
     bytes_read: Callable[[Shape], int] | None = None
     bytes_written: Callable[[Shape], int] | None = None
     kind: Literal["library"] = "library"
+
+
+def device_copy(size: Callable[[Shape], int], note: Text) -> Library:
+    """The baseline of what memory bounds: a copy that reads ``size`` bytes and writes as many."""
+    return Library(
+        "device_copy",
+        "device_copy",
+        Text("显存内拷贝（cudaMemcpyAsync）", "device-to-device copy (cudaMemcpyAsync)"),
+        note=note,
+        flops=lambda s: 0,
+        bytes_read=size,
+        bytes_written=size,
+    )
 
 
 @dataclass(frozen=True)
