@@ -142,6 +142,12 @@ class Backend(Protocol):
         ...
 
 
+def sm_mhz(backend: Backend) -> float | None:
+    """The SM clock right now; None where it cannot be read."""
+    reading = backend.read_clocks()
+    return reading.sm_mhz if reading else None
+
+
 def backend_class(name: str) -> type[Backend]:
     """The class named ``module:Class``; raises DeviceError where there is none."""
     module, _, attribute = name.partition(":")

@@ -27,7 +27,7 @@ from .. import catalog, codec
 from ..compare import RULE, Verdict, judge
 from ..errors import DeviceError, KernelbookError
 from ..experiment import Experiment, Kernel, Library
-from ..gpu.backend import CUPY, Backend, ClockReading, backend_class
+from ..gpu.backend import CUPY, Backend, ClockReading, backend_class, sm_mhz
 from ..records import DeviceInfo
 from ..resources import compile_kernel
 from ..sampling import FULL, Series, StopRule, WarmUp, interleave, rule_for, warm_up
@@ -248,12 +248,8 @@ def _sample(
         for each in timed:
             each.sample(backend, cold=True)
 
-    def read_mhz() -> float | None:
-        reading = backend.read_clocks()
-        return reading.sm_mhz if reading else None
-
     if timed:
-        warm_up(one_round, time.perf_counter, read_mhz, WARM)
+        warm_up(one_round, time.perf_counter, lambda: sm_mhz(backend), WARM)
     for cold in (True, False):
         cache: Literal["cold", "warm"] = "cold" if cold else "warm"
         series = [Series(t.row.name, _rule(t)) for t in timed]

@@ -25,7 +25,7 @@ from ..experiment import (
     Transfer,
     buffer_bytes,
 )
-from ..gpu.backend import Backend, Launch
+from ..gpu.backend import Backend, Launch, sm_mhz
 from ..gpu.device_info import peaks_of, target_of
 from ..records import Record, Verification
 from ..resources import compile_kernel
@@ -260,11 +260,9 @@ class Session:
         self.tell.say(f"{self.experiment.name}: warm up {len(timed)} rows")
         usual = STILL_WARM if self.request.warm else WarmUp()
         policy = QUICK_WARM_UP if self.request.quick else usual
-        self.notes["warm_up"] = warm_up(one_round, time.perf_counter, self._sm_mhz, policy)
-
-    def _sm_mhz(self) -> float | None:
-        reading = self.backend.read_clocks()
-        return reading.sm_mhz if reading else None
+        self.notes["warm_up"] = warm_up(
+            one_round, time.perf_counter, lambda: sm_mhz(self.backend), policy
+        )
 
     def _empty_kernel(self) -> None:
         """The floor of the method: what an empty kernel seems to take."""

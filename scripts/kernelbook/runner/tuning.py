@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from ..compiler import Compiled
 from ..errors import KernelbookError
 from ..experiment import Experiment, Kernel, Shape, Tuning
-from ..gpu.backend import Backend, Launch
+from ..gpu.backend import Backend, Launch, sm_mhz
 from ..gpu.device_info import target_of
 from ..resources import compile_kernel
 from ..sampling import median, warm_up
@@ -91,14 +91,10 @@ class _Trial:
     def warm_up(self) -> None:
         """Bring the card's clocks up; no time of it is kept."""
 
-        def mhz() -> float | None:
-            reading = self.backend.read_clocks()
-            return reading.sm_mhz if reading else None
-
         def one_round() -> None:
             self._take(BASELINE)
 
-        warm_up(one_round, time.perf_counter, mhz)
+        warm_up(one_round, time.perf_counter, lambda: sm_mhz(self.backend))
         self.taken.clear()
 
     def choice(self) -> Choice:
