@@ -15,7 +15,7 @@ from . import sweeps
 from .book import Book
 from .markdown import anchor, code, escape, table
 from .model import EMPTY, GRADES, LOCAL, Table
-from .rows import anchor_of
+from .rows import anchor_of, place_of
 from .tables import compiled_table, counters_table, counts_table, results_table
 
 _WORDS = {
@@ -67,7 +67,7 @@ def _experiment(
     book: Book, members: Sequence[Experiment], language: str, anchors: set[str]
 ) -> Iterable[str]:
     (experiment,) = members
-    place = experiment.name.lower().replace("_", "-")
+    place = place_of(experiment.name)
     yield from (anchor(place), "", f"## {escape(experiment.title.of(language))}", "")
     yield from _about(experiment, language)
     sections = [
@@ -93,7 +93,7 @@ def _sweep(
     """A sweep's section: a table a card, then what is compiled and counted of its kernels."""
     sweep = members[0].sweep
     assert sweep is not None
-    yield from (anchor(sweep.name.lower().replace("_", "-")), "")
+    yield from (anchor(place_of(sweep.name)), "")
     yield from (f"## {escape(sweep.title.of(language))}", "")
     if sweep.note.of(language):
         yield from (sweep.note.of(language), "")
@@ -114,7 +114,7 @@ def _sweep(
             yield from ("", f"### {_w(kind, language)}", "")
             yield from table(shown, language, anchors=anchors, drop=_empty(shown))
     # Places that links go to although nothing is measured yet.
-    places = [m.name.lower().replace("_", "-") for m in members]
+    places = [place_of(m.name) for m in members]
     places += [anchor_of(m.name, v.name) for m in members for v in m.variants]
     if missing := [place for place in places if place not in anchors]:
         anchors.update(missing)

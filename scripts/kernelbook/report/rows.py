@@ -89,9 +89,14 @@ class Row:
         return " · ".join(parts)
 
 
+def place_of(name: str) -> str:
+    """The id of an experiment's or a sweep's section in a results page."""
+    return name.lower().replace("_", "-")
+
+
 def anchor_of(experiment: str, variant: str) -> str:
     """The id of a variant's line in a results page."""
-    return f"{experiment}--{variant}".lower().replace("_", "-").replace(".", "-")
+    return place_of(f"{experiment}--{variant}").replace(".", "-")
 
 
 def shape_text(shape: Mapping[str, int]) -> str:

@@ -12,7 +12,7 @@ from ..records import Stored
 from .book import Book
 from .lines import Entry, fill, ratio_of, run_notes
 from .model import EMPTY, Cell, Header, Line, Table, both
-from .rows import anchor_of
+from .rows import anchor_of, place_of
 from .show import convert
 from .tables import compiled_table, counts_table, timed_entry
 
@@ -175,7 +175,7 @@ def _precise(book: Book, entry: Entry, name: str, cell: Cell) -> Cell:
 
 def _line(member: Experiment, item: Stored, cells: tuple[Cell, ...]) -> Line:
     lost = [f"{r.variant}: {r.reason}" for r in item.record.results if r.status != "ok"]
-    places = [member.name.lower().replace("_", "-")]
+    places = [place_of(member.name)]
     places += [anchor_of(member.name, v.name) for v in member.variants]
     return Line(
         cells=cells,

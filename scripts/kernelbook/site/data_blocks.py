@@ -11,6 +11,7 @@ from markdown.util import AtomicString
 from kernelbook.errors import KernelbookError, PageError
 from kernelbook.quantities import Grade
 from kernelbook.report import counters, tables
+from kernelbook.report.rows import place_of
 from kernelbook.report.steps import of_one_device, steps_table
 from kernelbook.site import charts
 from kernelbook.site.blocks import BookBlock, text, words
@@ -158,7 +159,7 @@ class ChaptersBlock(BookBlock):
                 named = sweep or members[0]
                 title = escape(named.title.of(language))
                 if self.page.has_page(uri):
-                    place = named.name.lower().replace("_", "-")
+                    place = place_of(named.name)
                     title = f'<a href="{escape(self.page.link(uri, place))}">{title}</a>'
                 names = {member.name for member in members}
                 kept = {Grade.parse(row.evidence) for row in book.rows if row.experiment in names}

@@ -13,7 +13,7 @@ from kernelbook.quantities import Grade, format_number
 from kernelbook.records import Record
 from kernelbook.report.hardware import FORMULAS
 from kernelbook.report.model import ROLES
-from kernelbook.report.rows import Row, shape_text
+from kernelbook.report.rows import Row, place_of, shape_text
 from kernelbook.site import cards, expressions, numbers
 from kernelbook.site.blocks import BookBlock
 from kernelbook.site.cards import Card, CardScope
@@ -202,8 +202,7 @@ class CardBlock(BookBlock):
         uri = f"results/{chapter}.md"
         if not self.page.has_page(uri):
             return escape(title)
-        place = experiment.lower().replace("_", "-")
-        return f'<a href="{escape(self.page.link(uri, place))}">{escape(title)}</a>'
+        return f'<a href="{escape(self.page.link(uri, place_of(experiment)))}">{escape(title)}</a>'
 
     def _runs(self, card: Card) -> str:
         info = card.info
