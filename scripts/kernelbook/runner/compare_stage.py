@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from .. import codec
 from ..compare import RULE, Comparison, Row, compare
 from ..errors import UsageError, printable
 from ..records import Record, Stored, load_all
+from .json_output import deliver, text_of
 from .options import Options, path_of
 from .progress import Display
 
@@ -28,11 +27,7 @@ def compare_folders(display: Display, options: Options) -> int:
     first, second = (measured(name, options.results) for name in options.compare)
     found = compare(first, second, RULE, lambda r, v: asked(options.only, r, v))
     if options.json:
-        text = as_json(found, options.compare)
-        if options.json == "-":
-            display.raw(text)
-        else:
-            codec.write_atomically(path_of(options.json), text)
+        deliver(display, options.json, as_json(found, options.compare))
     if options.json != "-":
         show(display, found)
     return found.exit_code
@@ -86,7 +81,7 @@ def as_json(found: Comparison, folders: Sequence[str]) -> str:
         "notes": list(found.notes),
         "rows": [asdict(row) for row in found.rows],
     }
-    return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    return text_of(content)
 
 
 def show(display: Display, found: Comparison) -> None:

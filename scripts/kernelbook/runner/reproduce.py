@@ -6,19 +6,18 @@ where an explanation begins: another card, driver, compiler, clock or power limi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from .. import codec
 from ..catalog import Catalog, Selection
 from ..compare import CompareError, Comparison, compare
 from ..errors import DeviceError, UsageError, printable
 from ..gpu.backend import CUPY, backend_class
 from ..records import DeviceInfo, Record, Result, Timing, load_all
+from .json_output import deliver, text_of
 from .measuring import MeasureSettings, measure
-from .options import Options, path_of
+from .options import Options
 from .progress import Display
 
 JSON_SCHEMA = 1
@@ -245,8 +244,4 @@ def _write_json(
         "environment": {n: {"published": a, "here": b} for n, (a, b) in differing.items()},
         "verdicts": [asdict(row) for row in verdicts.rows] if verdicts else None,
     }
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-    if options.json == "-":
-        display.raw(text)
-    else:
-        codec.write_atomically(path_of(options.json), text)
+    deliver(display, options.json, text_of(content))

@@ -6,15 +6,14 @@ card's own counter says, and shows that the L2 flush leaves nothing behind.
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from .. import codec
 from ..compare import relation
 from ..sampling import FULL, Series, WarmUp, median_interval, warm_up
-from .options import Options, path_of
+from .json_output import deliver, text_of
+from .options import Options
 from .progress import Display
 from .synthetic import KINDS, Noise, series
 
@@ -47,11 +46,7 @@ def selftest(display: Display, options: Options, backend: str = "") -> int:
             "passed": not failed,
             "checks": [asdict(c) for c in checks],
         }
-        text = json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-        if options.json == "-":
-            display.raw(text)
-        else:
-            codec.write_atomically(path_of(options.json), text)
+        deliver(display, options.json, text_of(content))
     if failed:
         display.problem(f"run_all: the self-test failed: {', '.join(failed)}")
         return 1
