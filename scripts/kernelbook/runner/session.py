@@ -88,7 +88,6 @@ class Session:
             "host": f"{platform.system()} {platform.machine()}",
             "python": platform.python_version(),
         }
-        self.notes |= backend.notes
         if request.quick:
             self.notes["quick"] = "fewer samples than a result needs"
 
@@ -107,6 +106,7 @@ class Session:
             origin,
             results=tuple(r.result(self.shape, self.target) for r in self.rows),
             device=self.backend.info,
+            # Only now: a baseline says with what it was built when it is bound.
             notes={**self.backend.notes, **self.notes},
         )
 
