@@ -59,7 +59,8 @@ def _parser() -> argparse.ArgumentParser:
 def _build(root: Path, options: argparse.Namespace) -> int:
     stubs.ensure(root, catalog.load(root))
     dest = options.dest or root / "site"
-    if not current.is_current(root, dest, options.results):
+    inputs = current.fingerprint(root, options.results)
+    if not current.is_current(root, dest, inputs):
         outcome = build(root, dest, results=options.results)
         for line in outcome.said:
             print(line, file=sys.stderr)
@@ -67,7 +68,7 @@ def _build(root: Path, options: argparse.Namespace) -> int:
             print(f"kernelbook.site: not built; {dest} is as it was", file=sys.stderr)
             return 1
         if not outcome.said:  # what was said is to be said again
-            current.remember(root, dest, options.results)
+            current.remember(root, dest, inputs)
     print(f"Chinese site: {dest / 'index.html'}")
     print(f"English site: {dest / 'en' / 'index.html'}")
     print("To read them: make serve, or python -m kernelbook.site serve")
@@ -99,6 +100,8 @@ def _serve(root: Path, options: argparse.Namespace) -> int:
     def rebuild(languages: Iterable[str] | None) -> bool:
         begun = time.monotonic()
         try:
+            if languages:
+                current.forget(root, dest)
             done = workers.build(languages) if languages else _build(root, options) == 0
         except KernelbookError as error:  # an author is in the middle of an edit
             print(f"kernelbook.site: {error}", file=sys.stderr)

@@ -19,20 +19,25 @@ BUILDERS = ("mkdocs", "mkdocs-material", "mkdocs-jupyter", "pymdown-extensions",
 SETTINGS = ("SITE_URL", "SITE_URL_EN", "KERNELBOOK_STRICT")
 
 
-def is_current(root: Path, dest: Path, results: str) -> bool:
-    """Whether ``dest`` holds both languages, built from what is there now."""
+def is_current(root: Path, dest: Path, inputs: str) -> bool:
+    """Whether ``dest`` holds both languages, built from inputs of this fingerprint."""
     pages = (dest / "index.html", dest / "en" / "index.html")
     if not all(page.is_file() for page in pages):
         return False
     try:
-        return _stamp(root, dest).read_text(encoding="utf-8") == fingerprint(root, results)
+        return _stamp(root, dest).read_text(encoding="utf-8") == inputs
     except OSError:
         return False
 
 
-def remember(root: Path, dest: Path, results: str) -> None:
-    """Note that ``dest`` was built from what is there now."""
-    write_atomically(_stamp(root, dest), fingerprint(root, results))
+def remember(root: Path, dest: Path, inputs: str) -> None:
+    """Note the fingerprint, taken before the build, of what ``dest`` was built from."""
+    write_atomically(_stamp(root, dest), inputs)
+
+
+def forget(root: Path, dest: Path) -> None:
+    """Note that ``dest`` is no longer what it was built as: some of its pages are others now."""
+    _stamp(root, dest).unlink(missing_ok=True)
 
 
 def fingerprint(root: Path, results: str) -> str:
