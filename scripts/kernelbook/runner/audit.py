@@ -20,6 +20,7 @@ from ..gpu.backend import Backend, Launch
 from ..records import Verification
 from ..sampling import median
 from ..verify import LAST_SEED_OFFSET, POISON, Problem
+from .rows import of_check
 from .timed import Bind, Timed, restorer
 
 KNOWN_SAMPLES = 3
@@ -84,7 +85,7 @@ class Audit:
             problem.litter()
             fastest = min(fastest, self._sampler(launch, problem)())
             self._backend.synchronize()
-            found = _of_routine(problem, check) if check else problem.check()
+            found = of_check(problem.shape, check()) if check else problem.check()
             if not found.passed:
                 problem.restore()
                 return found
@@ -103,11 +104,6 @@ class Audit:
     def _sampler(self, launch: Launch, problem: Problem) -> Callable[[], float]:
         before = restorer(problem, [problem.arrays])
         return lambda: self._backend.sample(launch, cold=True, before=before)
-
-
-def _of_routine(problem: Problem, check: Callable[[], str]) -> Verification:
-    said = check()
-    return Verification(problem.shape, not said, 0.0, 0.0, 0.0, said)
 
 
 def fresh_seeds(experiment: Experiment) -> Iterator[int]:

@@ -97,6 +97,12 @@ def _note(variant: Variant) -> dict[str, str]:
     return {"zh": note.zh, "en": note.en} if note is not None and note.en else {}
 
 
+def of_check(shape: Shape, said: str) -> Verification:
+    """The verdict of a row that checks itself (`gpu.backend.Routine`): ``said`` is what is wrong,
+    "" for nothing. No errors are measured."""
+    return Verification(shape, not said, 0.0, 0.0, 0.0, said)
+
+
 def timing_of(
     series: Series,
     *,

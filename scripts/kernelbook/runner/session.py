@@ -50,7 +50,7 @@ from .audit import Audit, batch_check, fresh_seeds
 from .hostrows import HostRows
 from .provenance import provenance, record_of
 from .request import Request, Teller
-from .rows import Row, timing_of
+from .rows import Row, of_check, timing_of
 from .timed import Timed, prepare
 
 EMPTY_SAMPLES = 41
@@ -187,8 +187,7 @@ class Session:
         if check is None:
             return verify_run(problem, run, launches)
         run(None)
-        said = check()
-        return Verification(problem.shape, not said, 0.0, 0.0, 0.0, said)
+        return of_check(problem.shape, check())
 
     def _count_wrong(self, row: Row, problem: Problem) -> None:
         """How often a kernel that is wrong on purpose really prints something wrong."""
