@@ -102,8 +102,9 @@ def built_problems(root: Path, site: Path, said: Sequence[str] = ()) -> Iterator
     ``said``: what MkDocs has said of links already. What the theme puts around every article (the
     navigation, the language switch) is told once.
     """
+    pages = links.read(site)
     around: dict[str, list[str]] = {}
-    for page, link, wrong in links.dead(site):
+    for page, link, wrong in links.dead(site, pages):
         if link not in page.own:
             target = "#".join(filter(None, links.resolve(page.path, link)))
             around.setdefault(f"{target}: {wrong}", []).append(_source(root, page.path, ""))
@@ -114,7 +115,7 @@ def built_problems(root: Path, site: Path, said: Sequence[str] = ()) -> Iterator
     for what, places in around.items():
         more = f" (so do {len(places) - 1} more pages)" if len(places) > 1 else ""
         yield f"{places[0]}: its navigation leads to {what}{more}"
-    for page in links.read(site).values():
+    for page in pages.values():
         for link in page.elsewhere:
             yield f"{_source(root, page.path, link)}: the page would ask another server for {link}"
         if match := _LEFT.search("".join(page.text)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
@@ -25,9 +25,9 @@ class Page:
     text: list[str] = field(default_factory=list)  # outside code and scripts
 
 
-def dead(site: Path) -> Iterator[tuple[Page, str, str]]:
-    """(page, link, what is wrong) for every dead link of the site."""
-    pages = read(site)
+def dead(site: Path, pages: Mapping[str, Page] | None = None) -> Iterator[tuple[Page, str, str]]:
+    """(page, link, what is wrong) for every dead link of the site; ``pages`` as `read` gives."""
+    pages = read(site) if pages is None else pages
     for page in pages.values():
         for link in dict.fromkeys(page.links):
             target, fragment = resolve(page.path, link)
