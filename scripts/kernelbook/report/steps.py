@@ -35,24 +35,19 @@ def steps_table(
     check_names(book, experiment, variants, ())
     if len(variants) < 2:
         raise PageError("a ladder has at least two variants")
-    lines: list[Line] = []
-    shown: list[Stored] = []
-    times: list[Row] = []
     groups: list[tuple[Stored, list[Row], list[Row | None]]] = []
     for item in book.records_of("measured", experiment):
         rows = {(r.variant, r.metric): r for r in book.rows_of(item) if r.cache == cache}
         chain = [rows[name, "time"] for name in variants if (name, "time") in rows]
         if len(chain) == len(variants):
             groups.append((item, chain, [rows.get((name, "throughput")) for name in variants]))
-            times += chain
-    unit = column_unit("time", times)
-    for item, chain, rates in groups:
-        lines += _group(book, item, chain, rates, unit)
-        shown.append(item)
+    unit = column_unit("time", [row for _, chain, _ in groups for row in chain])
+    lines = [line for group in groups for line in _group(book, *group, unit)]
+    notes = run_notes(book, [item for item, _, _ in groups])
     time = Header("time", Text("耗时", "time"), unit)
     rate = Header("throughput", Text("计算吞吐", "throughput"), "TFLOPS")
     header = (VARIANT, DEVICE, time, rate, FACTOR, SO_FAR, SHARE)
-    return of_one_device(Table("results", header, tuple(lines), run_notes(book, shown)))
+    return of_one_device(Table("results", header, tuple(lines), notes))
 
 
 def of_one_device(table: Table) -> Table:
@@ -80,7 +75,9 @@ def _group(
             _ratio(chain, len(chain) - 1, place, chain[-1].value / row.value * 100, ",.1f"),
         )
         lines.append(_line(item, row, cells))
-    whole = Cell(both(number(prod(factors), ",.3f")), Grade.MEASURED, stale=_stale(chain))
+    whole = Cell(
+        both(number(prod(factors), ",.3f")), Grade.MEASURED, stale=any(row.stale for row in chain)
+    )
     end = (Cell(WHOLE), device_cell(book, item), EMPTY, EMPTY, whole, EMPTY, EMPTY)
     return [*lines, _line(item, None, end)]
 
@@ -100,10 +97,6 @@ def _ratio(chain: Sequence[Row], over: int, place: int, value: float, show: str)
         both(number(value, show)), Grade.MEASURED, detail=detail, stale=stale, row=row,
         over=base.variant,
     )  # fmt: skip
-
-
-def _stale(chain: Sequence[Row]) -> bool:
-    return any(row.stale for row in chain)
 
 
 def _line(item: Stored, row: Row | None, cells: tuple[Cell, ...]) -> Line:
