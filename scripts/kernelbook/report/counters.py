@@ -18,8 +18,8 @@ from ..errors import RecordError
 from ..experiment import Text
 from .markdown import code, escape
 
-# ncu's executed warp instructions by opcode with modifiers: a metric with parts.
 MOST = 1e18  # no counter of a launch comes near
+# ncu's executed warp instructions by opcode with modifiers: a metric with parts.
 EXECUTED = "sass__inst_executed_per_opcode_with_modifier_all"
 
 

@@ -78,13 +78,12 @@ def _axes(plane: _Plane, language: str) -> Iterator[str]:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    found = [
+    return [
         step * 10.0**power
         for power in range(floor(low), floor(high) + 1)
         for step in (1, 2, 5)
         if low <= log10(step) + power <= high
     ]
-    return found
 
 
 def _roofs(plane: _Plane, sheet: Device, language: str) -> Iterator[str]:

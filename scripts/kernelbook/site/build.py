@@ -152,7 +152,7 @@ def build_one(request: Request) -> Outcome:
         place = f"docs/{request.language}/{seen.page}"
         place += f":{notebooks.failed_line(request.root / place, error.traceback)}"
         said = f"{place}: a cell fails: {error.ename}: {error.evalue}"
-        return Outcome((*tuple(seen.lines), said), False)
+        return Outcome((*seen.lines, said), False)
     finally:
         logger.removeHandler(seen)
     return Outcome(tuple(seen.lines), not seen.failed)

@@ -192,11 +192,8 @@ class CardBlock(BookBlock):
 
     def _title(self, experiment: str) -> str:
         """An experiment's title; its name where the tree no longer has it."""
-        try:
-            found = self.page.project.book.catalog.experiment(experiment)
-        except KernelbookError:
-            return experiment
-        return found.title.of(self.page.language)
+        found = self._experiment(experiment)
+        return found.title.of(self.page.language) if found else experiment
 
     def _link(self, chapter: str, experiment: str, title: str) -> str:
         uri = f"results/{chapter}.md"

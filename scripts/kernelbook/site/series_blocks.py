@@ -144,7 +144,8 @@ class GraphBlock(SeriesBlock):
     def source(self) -> str:
         """The diagram's text: a node an article that has neighbours, dashed while planned."""
         whole = self.whole
-        linked = {slug for edge in whole.steps for slug in edge}
+        steps = whole.steps
+        linked = {slug for edge in steps for slug in edge}
         names = {e.slug: f"n{place}" for place, e in enumerate(whole.entries)}
         lines = ["flowchart LR"]
         for entry in whole.entries:
@@ -152,7 +153,7 @@ class GraphBlock(SeriesBlock):
                 title = entry.short.of(self.page.language).replace('"', "'")
                 kind = "written" if self.written(entry) else "planned"
                 lines.append(f'    {names[entry.slug]}["{title}"]:::{kind}')
-        lines += [f"    {names[before]} --> {names[after]}" for before, after in whole.steps]
+        lines += [f"    {names[before]} --> {names[after]}" for before, after in steps]
         lines.append("    classDef written fill:#d5efe3")
         lines.append("    classDef planned stroke-dasharray:5 4")
         return "\n".join(lines)
