@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import count
 
 from ..experiment import Experiment
 from ..gpu.backend import Backend, Launch
@@ -108,7 +109,4 @@ class Audit:
 
 def fresh_seeds(experiment: Experiment) -> Iterator[int]:
     """Seeds that no launch has seen."""
-    seed = experiment.seed + LAST_SEED_OFFSET
-    while True:
-        yield seed
-        seed += 1
+    return count(experiment.seed + LAST_SEED_OFFSET)
