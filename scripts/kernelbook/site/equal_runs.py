@@ -50,8 +50,10 @@ def rows(root: Path) -> tuple[tuple[Text, str], ...]:
 def _tally(root: Path, path: Path) -> Tally:
     if not path.is_file():
         raise PageError(f"there is no {path.relative_to(root)}", hint="CONTRIBUTING.md says how")
-    runs, source = codec.from_file(Runs, path).runs, path.read_text(encoding="utf-8")
-    code = (Path(file).read_text(encoding="utf-8") for file in _CODE)
-    key = cache.key_of("equal runs", *code, source)
-    text = cache.cached(cache.default_root(), key, lambda: json.dumps(asdict(tally(runs))))
+
+    def count() -> str:
+        return json.dumps(asdict(tally(codec.from_file(Runs, path).runs)))
+
+    texts = (Path(file).read_text(encoding="utf-8") for file in (*_CODE, path))
+    text = cache.cached(cache.default_root(), cache.key_of("equal runs", *texts), count)
     return Tally(**json.loads(text))
