@@ -58,22 +58,31 @@ CHARTS = [
 """
 
 
-@pytest.fixture
-def sizes(tmp_path: Path) -> Tree:
-    chapter = tmp_path / "kernels" / "02_sizes"
+def tree_of_sizes(root: Path) -> Tree:
+    """A tree of the one chapter above, without records."""
+    chapter = root / "kernels" / "02_sizes"
     chapter.mkdir(parents=True)
     (chapter / "scale.cu").write_text(TINY_CU, encoding="utf-8")
     (chapter / "experiments.py").write_text(EXPERIMENTS, encoding="utf-8")
-    return Tree(tmp_path, catalog.load(tmp_path), devices.sheets())
+    return Tree(root, catalog.load(root), devices.sheets())
+
+
+def measured_sizes(tree: Tree, *, warm: bool) -> Tree:
+    """Times in µs: 8 bytes an element, so 1024 elements in 4 µs are 2.048 GB/s."""
+    for n, ours, theirs in ((1024, 4.0, 2.0), (4096, 4.0, 4.0), (16384, 10.0, 20.0)):
+        times = {"scale": ours, "copy": theirs}
+        tree.save(measured(tree.catalog, tree.sheets, f"scale_{n}", times, warm=warm))
+    return tree
+
+
+@pytest.fixture
+def sizes(tmp_path: Path) -> Tree:
+    return tree_of_sizes(tmp_path)
 
 
 @pytest.fixture
 def run(sizes: Tree) -> Tree:
-    """Times in µs: 8 bytes an element, so 1024 elements in 4 µs are 2.048 GB/s."""
-    for n, ours, theirs in ((1024, 4.0, 2.0), (4096, 4.0, 4.0), (16384, 10.0, 20.0)):
-        times = {"scale": ours, "copy": theirs}
-        sizes.save(measured(sizes.catalog, sizes.sheets, f"scale_{n}", times, warm=True))
-    return sizes
+    return measured_sizes(sizes, warm=True)
 
 
 def chart(tree: Tree, **changes: object) -> Chart:

@@ -8,29 +8,19 @@ import pytest
 from site_project import convert
 from test_blocks import rows
 
-from kernelbook import catalog, devices
 from kernelbook.errors import KernelbookError, PageError
 from kernelbook.quantities import Grade
 from kernelbook.site import context
 from kernelbook.site.expressions import holds, number
 from kernelbook.site.scope import ProjectScope
 from report.made_up import HOSTILE, Tree, measured
-from report.test_sweeps import EXPERIMENTS
-from tiny import TINY_CU
+from report.test_sweeps import measured_sizes, tree_of_sizes
 
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:
     """Ratios of the kernel's time to the copy's: 2 at 1024, 1 at 4096, 0.5 at 16384 elements."""
-    chapter = tmp_path / "kernels" / "02_sizes"
-    chapter.mkdir(parents=True)
-    (chapter / "scale.cu").write_text(TINY_CU, encoding="utf-8")
-    (chapter / "experiments.py").write_text(EXPERIMENTS, encoding="utf-8")
-    found = Tree(tmp_path, catalog.load(tmp_path), devices.sheets())
-    for n, ours, theirs in ((1024, 4.0, 2.0), (4096, 4.0, 4.0), (16384, 10.0, 20.0)):
-        times = {"scale": ours, "copy": theirs}
-        found.save(measured(found.catalog, found.sheets, f"scale_{n}", times))
-    return found
+    return measured_sizes(tree_of_sizes(tmp_path), warm=False)
 
 
 @pytest.fixture
