@@ -18,7 +18,7 @@ from browsing import opened
 
 from kernelbook.errors import UsageError
 from kernelbook.site.build import build
-from kernelbook.site.serve import News, Workers, affected, server_of, signature
+from kernelbook.site.serve import News, Workers, affected, serve, server_of, signature
 
 TREE = {
     "docs/zh/a.md": 1, "docs/en/a.md": 1, "docs/en/n.ipynb": 1, "docs/zh/p.png": 1,
@@ -76,6 +76,16 @@ def test_a_port_in_use_is_said(tmp_path: Path) -> None:
         pytest.raises(UsageError, match=r"cannot be used: .* \(say another with --port\)"),
     ):
         server_of(tmp_path, server.server_address[1], News())
+
+
+def test_an_interrupt_before_the_first_look_around_ends_a_serve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(root: Path, results: str) -> dict[str, int]:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kernelbook.site.serve.signature", interrupted)
+    serve(tmp_path, tmp_path, 0, lambda languages: True)  # its server is shut down, then closed
 
 
 def test_an_interrupt_ends_a_serve_without_a_traceback(tiny: Path) -> None:

@@ -76,9 +76,9 @@ def serve(root: Path, site: Path, port: int, rebuild: Rebuild, results: str = ""
     """Serve ``site`` on localhost until interrupted; raises UsageError for a port in use."""
     news = News()
     with server_of(site, port, news) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        seen = signature(root, results)
         try:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            seen = signature(root, results)
             while True:
                 time.sleep(POLL_SECONDS)
                 now = signature(root, results)
