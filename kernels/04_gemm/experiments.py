@@ -329,19 +329,18 @@ def every_configuration(shape: Shape) -> Experiment:
     return replace(whole, folder=TABLE_FILE.parent)
 
 
+SQUARE_SHAPES = tuple(dims(size, size, size) for size in SQUARES)
+EDGE_SHAPES = tuple(
+    dims(m, n, k) for m in EDGES for n in EDGES for k in EDGES if not m == n == k == 4096
+)
 TUNING = Tuning(
     table=TABLE_FILE,
-    shapes=(
-        *(dims(size, size, size) for size in SQUARES),
-        *(dims(m, n, k) for m in EDGES for n in EDGES for k in EDGES if not m == n == k == 4096),
-    ),
+    shapes=(*SQUARE_SHAPES, *EDGE_SHAPES),
     experiment=every_configuration,
 )
 
-SQUARE_MEMBERS = [against_cublas(size, size, size) for size in SQUARES]
-EDGE_MEMBERS = [
-    against_cublas(m, n, k) for m in EDGES for n in EDGES for k in EDGES if not m == n == k == 4096
-]
+SQUARE_MEMBERS = [against_cublas(**shape) for shape in SQUARE_SHAPES]
+EDGE_MEMBERS = [against_cublas(**shape) for shape in EDGE_SHAPES]
 EXPERIMENTS = [*(ladder(size) for size in LADDER_SIZES), *SQUARE_MEMBERS, *EDGE_MEMBERS]
 
 STEP_NAMES = (tiled.name, coarse.name, register_tiled.name, published.name,
