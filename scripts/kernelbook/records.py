@@ -26,6 +26,8 @@ SCHEMA = 1
 MAX_SAMPLES = 5000  # of a series: many more than the method takes, few enough to sort
 MAX_TIME_US = 1e12  # eleven days
 MAX_CLOCK_MHZ = 1e6
+LANES = 32
+MAX_SHARED_WORDS = 2**16  # of 4 bytes: 256 KiB, more than any SM has
 ROUNDING_US, ROUNDING = 2e-4, 1e-6  # what is stored is rounded: to 0.1 ns, and as a share
 METHOD_VERSION = 1  # raise only when a measured number's meaning changes
 Evidence = Literal["compiled", "counted", "measured", "cited"]
@@ -120,6 +122,19 @@ class CitedValue:
 
 
 @dataclass(frozen=True)
+class SharedRequest:
+    """What one warp asked of shared memory in one instruction, when it first executed it.
+
+    ``words``: for each lane the first word of 4 bytes from the start of the block's shared memory,
+    -1 of an inactive lane.
+    """
+
+    access: Literal["read", "write", "atomic"]
+    size: int  # bytes a lane
+    words: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Result:
     """One row: a variant of the experiment."""
 
@@ -139,6 +154,7 @@ class Result:
     timings: tuple[Timing, ...] = ()
     counts: Mapping[str, float] = field(default_factory=dict)  # by the emulator
     lines: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # counts by source line
+    requests: Mapping[str, tuple[SharedRequest, ...]] = field(default_factory=dict)  # as `lines`
     layout: str = ""  # of the source whose lines those are (`sources.layout`), "" if not known
     findings: tuple[str, ...] = ()  # what the emulator's checks say, one sentence each
     counters: Mapping[str, float] = field(default_factory=dict)  # by ncu
@@ -218,6 +234,10 @@ def _check_result(result: Result) -> None:
         raise RecordError(f"{result.variant} has two series of one state of the caches")
     for timing in result.timings:
         _check_timing(result.variant, timing)
+    for request in (r for found in result.requests.values() for r in found):
+        few = len(request.words) != LANES or request.size not in (1, 2, 4, 8, 16)
+        if few or not -1 <= min(request.words) <= max(request.words) < MAX_SHARED_WORDS:
+            raise RecordError(f"{result.variant} has a request of shared memory that no warp makes")
 
 
 def _check_timing(variant: str, t: Timing) -> None:

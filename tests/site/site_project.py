@@ -19,6 +19,7 @@ from kernelbook.records import (
     DeviceInfo,
     Record,
     Result,
+    SharedRequest,
     Timing,
 )
 from kernelbook.site import stubs
@@ -206,6 +207,7 @@ def counted(
     counts: dict[str, float],
     variants: tuple[str, ...] = ("scale",),
     lines: dict[str, dict[str, float]] | None = None,
+    requests: dict[str, tuple[SharedRequest, ...]] | None = None,
 ) -> None:
     """What the emulator would have counted at 256 elements."""
     experiment = catalog.load(root).experiment("scale_1k")
@@ -219,6 +221,7 @@ def counted(
             ),
             counts=counts,
             lines=lines or {},
+            requests=requests or {},
             compilations=(compilation("sm_90"),),
         )
         for name in variants

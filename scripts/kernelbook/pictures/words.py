@@ -27,6 +27,13 @@ WORDS = {
         "thread_tile": "一个线程的一步：{m}+{n} 个数做 {m}×{n} = {fma} 次乘加",
         "of_a": "A 的 {} 个",
         "of_b": "B 的 {} 个",
+        "bank_axes": "横：bank，纵：lane",
+        "bank_map": "{lanes} 个 lane 用到 32 个 bank 中的 {banks} 个；{passes} 个 wavefront，"
+        "没有冲突时 {ideal} 个。",
+        "by_lane": "从 lane 0 起各自的 bank：{}。",
+        "way": "↑ {} 路冲突",
+        "no_conflict": "没有冲突",
+        "degree": "冲突度",
     },
     "en": {
         "sectors": "{lanes} lanes ask for {used} B; {sectors} sectors are touched, {moved} B move",
@@ -52,6 +59,13 @@ WORDS = {
         "thread_tile": "A step of a thread: {m}+{n} numbers for {m}×{n} = {fma} multiply-adds",
         "of_a": "{} of A",
         "of_b": "{} of B",
+        "bank_axes": "across: bank, down: lane",
+        "bank_map": "{lanes} lanes hit {banks} of 32 banks: {passes} wavefronts, "
+        "without conflicts {ideal}.",
+        "by_lane": "Banks from lane 0 on: {}.",
+        "way": "↑ {}-way conflict",
+        "no_conflict": "no conflict",
+        "degree": "conflict degree",
     },
 }
 

@@ -8,7 +8,7 @@ from html import escape
 from .counts import KernelCounts
 from .events import Observer
 from .module import Kernel, Module
-from .observers import Finding, counts_of, findings_of
+from .observers import Finding, Request, counts_of, findings_of, requests_of
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,11 @@ class Run:
     def findings(self) -> tuple[Finding, ...]:
         """What the checking observers found; empty when they found nothing (or were off)."""
         return findings_of(self.observers, dict(self.module.files))
+
+    @property
+    def requests(self) -> dict[str, tuple[Request, ...]]:
+        """What one warp asked of shared memory, by "file:line"; see `RequestObserver`."""
+        return requests_of(self.observers, dict(self.module.files))
 
     def _title(self) -> str:
         return f"{self.kernel.name}<<<{self.grid}, {self.block}>>>"

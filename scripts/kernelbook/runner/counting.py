@@ -25,7 +25,7 @@ from ..catalog import Catalog, Selection
 from ..devices import Sheets, sheets
 from ..errors import KernelbookError, UnsupportedPtx
 from ..experiment import SCALAR_TYPES, Arrays, Experiment, Kernel, Shape, Target
-from ..records import Record, Result, Verification, load, path_of, save
+from ..records import Record, Result, SharedRequest, Verification, load, path_of, save
 from ..resources import compilation_of, compile_kernel
 from ..sources import layout
 from ..staleness import kernel_key, launch_of, variant_key
@@ -129,6 +129,7 @@ def count_kernel(
 
     verifications: list[Verification] = []
     counted: ptx.KernelCounts | None = None
+    requests: dict[str, tuple[SharedRequest, ...]] = {}
     findings: dict[object, ptx.Finding] = {}
     try:
         for number, each in enumerate(_verified_at(experiment)):
@@ -138,7 +139,9 @@ def count_kernel(
             )
             verifications.append(found)
             first = runs[: len(kernel.launches)]
-            counted = counted or ptx.together([run.counts for run in first])
+            if counted is None:
+                counted = ptx.together([run.counts for run in first])
+                requests = _requests(first)
             for run in first:
                 findings = {**by_line(run.findings), **findings}
     except UnsupportedPtx as error:
@@ -151,11 +154,22 @@ def count_kernel(
         verifications=tuple(verifications),
         counts=counted.to_dict(),
         lines=counted.lines_dict(),
+        requests=requests,
         layout=layout(experiment.folder / kernel.source),
         findings=tuple(map(str, findings.values())),
     )
     # What the checks could not judge is said in the row, but it is no fault.
     return _judge(kernel, row, [str(f) for f in findings.values() if f.kind != "not-judged"])
+
+
+def _requests(runs: Sequence[ptx.Run]) -> dict[str, tuple[SharedRequest, ...]]:
+    """Of several launches, the first that reaches a line."""
+    found: dict[str, tuple[SharedRequest, ...]] = {}
+    for run in runs:
+        for place, requests in run.requests.items():
+            made = tuple(SharedRequest(**vars(r)) for r in requests)
+            found.setdefault(place, made)
+    return found
 
 
 def device_state(module: ptx.Module) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kernelbook.site import (
+    bank_block,
     code_blocks,
     data_blocks,
     device_blocks,
@@ -32,6 +33,7 @@ BLOCKS: tuple[type[BookBlock], ...] = (
     levels_block.LevelsBlock,
     sweep_block.SweepBlock,
     tile_block.TilePictureBlock,
+    bank_block.BankMapBlock,
     device_blocks.DeviceBlock,
     device_blocks.OwnDevicesBlock,
     device_blocks.DevicesBlock,

@@ -19,6 +19,7 @@ from .global_races import GlobalRaceObserver
 from .instructions import InstructionObserver
 from .shared_memory import SharedObserver
 from .shared_races import SharedRaceObserver
+from .shared_requests import Request, RequestObserver
 
 __all__ = [
     "BarrierObserver",
@@ -27,6 +28,8 @@ __all__ = [
     "GlobalRaceObserver",
     "InstructionObserver",
     "Place",
+    "Request",
+    "RequestObserver",
     "SharedObserver",
     "SharedRaceObserver",
     "check_observers",
@@ -34,14 +37,15 @@ __all__ = [
     "counts_of",
     "default_observers",
     "findings_of",
+    "requests_of",
 ]
 
 Check = SharedRaceObserver | GlobalRaceObserver | BarrierObserver
 
 
 def default_observers() -> tuple[Observer, ...]:
-    """A fresh set of every observer: all counts and all checks."""
-    return (*count_observers(), *check_observers())
+    """A fresh set of every observer: all counts, all checks, and what a bank map shows."""
+    return (*count_observers(), *check_observers(), RequestObserver())
 
 
 def count_observers() -> tuple[Observer, ...]:
@@ -83,6 +87,14 @@ def findings_of(observers: Iterable[Observer], files: Mapping[int, str]) -> tupl
         if isinstance(observer, Check):
             found += observer.findings(files)
     return tuple(found)
+
+
+def requests_of(
+    observers: Iterable[Observer], files: Mapping[int, str]
+) -> dict[str, tuple[Request, ...]]:
+    """By "file:line", what one warp asked of shared memory; empty where nobody remembered it."""
+    followers = (o for o in observers if isinstance(o, RequestObserver))
+    return next((o.by_line(files) for o in followers), {})
 
 
 def any_counted(counts: Counts) -> bool:

@@ -53,6 +53,15 @@ def wavefronts(addresses: Integers, active: Mask, size: int, *, store: bool) -> 
     return passes_and_groups(addresses, active, size, store=store)[0]
 
 
+def lanes_at_once(addresses: Integers, active: Mask, size: int, *, store: bool) -> int:
+    """How many lanes of one warp are served together; shapes (32,), else as `wavefronts`."""
+    if size <= WORD:
+        return WARP
+    lanes = WARP * WORD // size
+    paired = not store and bool(_pair_up(addresses[None, :], active[None, :])[0])
+    return 2 * lanes if paired else lanes
+
+
 def passes_and_groups(
     addresses: Integers, active: Mask, size: int, *, store: bool
 ) -> tuple[Integers, Integers]:
