@@ -71,6 +71,8 @@ EXPERIMENTS = [
                    grid=lambda s, t: (1, 1, 1), block=lambda s, t: (32, 1, 1), title=Text("", "")),
             Library("library", "double", Text("", ""), note=Text("注", "noted")),
             Library("bad_copy", "bad_copy", Text("", "")),
+            Library("tiny_copy", "tiny_copy", Text("", "")),
+            Library("forgetful_copy", "forgetful_copy", Text("", "")),
             Library("no_such", "no_such_routine", Text("", "")),
             Library("needs_nvcc", "needs_nvcc", Text("", "")),
             Cpu("cpu", slow_cpu, Text("", "")),
@@ -251,6 +253,17 @@ def test_a_card_too_old_for_a_kernel_skips_it(mixed: Record) -> None:
     assert found is not None
     assert found.status == "skipped"
     assert found.reason == "needs compute capability 12.0, the card has 9.0"
+
+
+def test_a_batch_of_a_row_that_checks_itself_is_held_to_its_own_check(run: Run) -> None:
+    record = run("tiny_copy", "forgetful_copy")
+    copied = record.result("tiny_copy")
+    assert copied is not None
+    assert copied.status == "ok", copied.reason
+    assert copied.timings[0].method == "graph"
+    said = reason(record, "forgetful_copy")
+    assert said.startswith("wrong as timed at n=4096: launch ")
+    assert said.endswith("of a batch: the copy differs from its source")
 
 
 def test_baselines_that_are_wrong_or_missing_fail_their_rows(mixed: Record) -> None:

@@ -107,6 +107,9 @@ BEHAVIOUR: dict[str, tuple[Callable[[Arrays], None], float]] = {
 }
 
 
+FORGOTTEN = range(20, 60)  # of the buffers bound to it: within the first batch, of 64
+
+
 class FakeBackend:
     """See `kernelbook.gpu.backend.Backend`."""
 
@@ -120,6 +123,7 @@ class FakeBackend:
             "process": str(os.getpid()),
         }
         self._samples = 0
+        self._copies_bound = 0
         self._log = os.environ.get("FAKE_GPU_LOG")
 
     @staticmethod
@@ -154,9 +158,22 @@ class FakeBackend:
             return Routine(Work(lambda: right(arrays), 80.0))
         if library.routine == "needs_nvcc":
             raise NotBuilt("not built: there is no nvcc")
+        if library.routine in ("tiny_copy", "forgetful_copy"):
+            return self._copy(library.routine, arrays["x"])
         if library.routine == "bad_copy":
             return Routine(Work(lambda: None, 80.0), lambda: "the copy differs from its source")
         raise DeviceError(f"there is no library routine {library.routine!r}")
+
+    def _copy(self, name: str, source: Any) -> Routine:
+        """Into a buffer of its own; the forgetful one does not, for some launches of a batch."""
+        target = np.zeros_like(source)
+        self._copies_bound += name == "forgetful_copy"
+        works = name == "tiny_copy" or self._copies_bound not in FORGOTTEN
+
+        def check() -> str:
+            return "" if np.array_equal(source, target) else "the copy differs from its source"
+
+        return Routine(Work(lambda: np.copyto(target, source) if works else None, 2.0), check)
 
     def copies(
         self, direction: Literal["h2d", "d2h"], pinned: bool, arrays: Sequence[Any]

@@ -20,7 +20,8 @@ BATCH_LEAST, BATCH_MOST = 8, 64
 CALIBRATION = 3
 READ_CLOCKS_EVERY_S = 0.2
 
-Bind = Callable[[Any], tuple[Launch, Callable[[], str] | None]]
+Check = Callable[[], str]
+Bind = Callable[[Any], tuple[Launch, Check | None]]
 
 
 @dataclass
@@ -35,6 +36,7 @@ class Timed:
     method: Literal["event", "graph"] = "event"
     launches: int = 1
     sets: Sequence[Arrays] = ()  # of a batch: the buffers of each of its cold launches
+    checks: Sequence[Check | None] = ()  # and each launch's own check, where the row has one
     _readings: list[ClockReading] = field(default_factory=list)
     _read_at: float = -math.inf
 
@@ -87,8 +89,9 @@ def prepare(backend: Backend, row: Row, bind: Bind, problem: Problem) -> Timed:
     problem.reset_outputs()
     # Cold: every launch of a batch has buffers of its own, none of which is in L2.
     sets = [{name: a.copy() for name, a in problem.arrays.items()} for _ in range(count)]
+    bound = [bind(arrays) for arrays in sets]
     try:
-        rotating = backend.batch([bind(arrays)[0] for arrays in sets])
+        rotating = backend.batch([launch for launch, _ in bound])
     except NotImplementedError:  # CuPy's cuBLAS calls cannot be part of a graph
         return single
     return Timed(
@@ -100,6 +103,7 @@ def prepare(backend: Backend, row: Row, bind: Bind, problem: Problem) -> Timed:
         method="graph",
         launches=count,
         sets=sets,
+        checks=[check for _, check in bound],
     )
 
 
