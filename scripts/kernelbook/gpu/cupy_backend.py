@@ -19,7 +19,7 @@ from .clocks import open_clocks
 from .flush import SOURCE, Flush
 from .libraries import Context, routine
 
-# A launch may use this much dynamic shared memory without asking for more.
+# A launch may use this much shared memory, static and dynamic, without asking for more.
 SHARED_WITHOUT_ASKING = 48 * 1024
 SCALARS = {"int32": np.int32, "int64": np.int64, "float32": np.float32}
 
@@ -103,7 +103,8 @@ class CupyBackend:
         """As `bind`, of one launch."""
         grid, block, shared = launch_of(kernel, shape, target)
         function = self._function(compiled, kernel.entry)
-        if shared > SHARED_WITHOUT_ASKING:
+        static = compiled.resources[kernel.entry].shared_bytes
+        if shared and static + shared > SHARED_WITHOUT_ASKING:
             driver = self._cupy.cuda.driver
             attribute = driver.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             driver.funcSetAttribute(function.ptr, attribute, shared)
