@@ -32,7 +32,7 @@ def test_a_figure_a_request_with_its_degree_and_where_it_stands(counted: Path) -
     assert degrees(html) == ["1", "32"]
     assert 'href="../source/01_tiny/scale/#L12"' in html
     assert 'href="../results/01_tiny/#scale-1k--scale"' in html
-    assert "32 lanes hit 1 of 32 banks: 32 wavefronts, without conflicts 1." in html
+    assert "32 lanes hit 1 of 32 banks; wavefronts: 32, without conflicts 1." in html
     assert "scale.cu:12 (read)" in html
     chinese = convert("/// bank-map | scale_1k scale\n///\n", counted)
     assert "32 个 lane 用到 32 个 bank 中的 1 个；32 个 wavefront，没有冲突时 1 个。" in chinese

@@ -86,9 +86,12 @@ class BankMap:
 
     def sentence(self, language: str) -> str:
         """Lanes, banks, passes: what a caption says."""
-        return words(language, "bank_map").format(
+        said = words(language, "bank_map").format(
             lanes=self.lanes, banks=self.different, passes=self.passes, ideal=self.ideal
         )
+        if self.together < WARP:
+            said += words(language, "at_once").format(self.together)
+        return said
 
     def _by_lane(self, language: str) -> str:
         each = ", ".join("/".join(map(str, hit)) or "–" for hit in self.banks)

@@ -30,6 +30,7 @@ WORDS = {
         "bank_axes": "横：bank，纵：lane",
         "bank_map": "{lanes} 个 lane 用到 32 个 bank 中的 {banks} 个；{passes} 个 wavefront，"
         "没有冲突时 {ideal} 个。",
+        "at_once": "每次服务 {} 个 lane。",
         "by_lane": "从 lane 0 起各自的 bank：{}。",
         "way": "↑ {} 路冲突",
         "no_conflict": "没有冲突",
@@ -60,8 +61,9 @@ WORDS = {
         "of_a": "{} of A",
         "of_b": "{} of B",
         "bank_axes": "across: bank, down: lane",
-        "bank_map": "{lanes} lanes hit {banks} of 32 banks: {passes} wavefronts, "
+        "bank_map": "{lanes} lanes hit {banks} of 32 banks; wavefronts: {passes}, "
         "without conflicts {ideal}.",
+        "at_once": " {} lanes are served at a time.",
         "by_lane": "Banks from lane 0 on: {}.",
         "way": "↑ {}-way conflict",
         "no_conflict": "no conflict",

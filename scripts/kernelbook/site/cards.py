@@ -17,7 +17,8 @@ from kernelbook.experiment import Text
 from kernelbook.metrics import metric
 from kernelbook.records import DeviceInfo, Stored
 from kernelbook.report.hardware import device_of
-from kernelbook.report.rows import Index, Row
+from kernelbook.report.index import Index
+from kernelbook.report.rows import Row
 from kernelbook.site.context import Project
 from kernelbook.site.expressions import Resolved
 from kernelbook.site.scope import ProjectScope
@@ -124,8 +125,9 @@ class CardScope(ProjectScope):
 
     @classmethod
     def of(cls, project: Project, card: Card, language: str, strict: bool) -> CardScope:
-        others = (row for row in project.book.rows if row.evidence not in ("measured", "cited"))
-        index = Index((*card.rows, *others))
+        book = project.book
+        others = (i for i in book.stored if i.record.evidence not in ("measured", "cited"))
+        index = Index(book, (*card.stored, *others))
         return cls(replace(project, index=index), language, strict, card)
 
     def _default_device(

@@ -17,8 +17,9 @@ from kernelbook import records
 from kernelbook.devices import sheets
 from kernelbook.errors import UsageError
 from kernelbook.records import Record
-from kernelbook.report.book import Book
-from kernelbook.report.rows import Index, Row
+from kernelbook.report.book import Book, Numbers
+from kernelbook.report.index import Index
+from kernelbook.report.rows import Row
 
 # (path, modification time in ns, size) of everything the project is read from.
 Signature = tuple[tuple[str, int, int], ...]
@@ -40,13 +41,8 @@ class Project:
 
     def rows(self, evidence: str, experiment: str, variant: str = "") -> tuple[Row, ...]:
         """The numbers of one grade of an experiment, of all its variants or of one."""
-        return tuple(
-            row
-            for row in self.book.rows
-            if row.evidence == evidence
-            and row.experiment == experiment
-            and variant in ("", row.variant)
-        )
+        rows = self.book.rows_about(experiment, evidence)
+        return tuple(row for row in rows if variant in ("", row.variant))
 
 
 def find_root(start: Path) -> Path:
@@ -61,14 +57,19 @@ def load(root: Path, results: Path | None = None) -> Project:
     """The project below ``root``; read again only when something in it has changed."""
     root = root.resolve()
     results = (root / "results" if results is None else root / results).resolve()
-    return _load(root, results, _signature(root, results))
+    return _load(root, results, _sources(root), _records(results))
 
 
 @lru_cache(maxsize=2)
-def _load(root: Path, results: Path, signature: Signature) -> Project:
-    catalog = catalogs.load(root)
-    book = Book.of(records.load_all(results, _read), catalog, sheets())
-    return Project(root, results, book, Index(book.rows))
+def _load(root: Path, results: Path, sources: Signature, records_: Signature) -> Project:
+    book = Book(_numbers(root, sources), records.load_all(results, _read))
+    return Project(root, results, book, Index(book, book.stored))
+
+
+@lru_cache(maxsize=2)
+def _numbers(root: Path, sources: Signature) -> Numbers:
+    """The tree, and the numbers that are held against it: kept while only records change."""
+    return Numbers(catalogs.load(root), sheets())
 
 
 def _read(path: Path) -> Record:
@@ -85,14 +86,21 @@ def _parsed(path: Path, *state: int) -> Record:
     return records.load(path)
 
 
-def _signature(root: Path, results: Path) -> Signature:
-    found: list[tuple[str, int, int]] = []
-    for folder, endings in (
-        (root / "kernels", (".py", ".cu", ".cuh", ".h")),
+def _sources(root: Path) -> Signature:
+    return _signature((root / "kernels", (".py", ".cu", ".cuh", ".h", ".json")))
+
+
+def _records(results: Path) -> Signature:
+    return _signature(
         (results / "data", (".json",)),
         (results / "local", (".json", ".svg")),
         (results / "charts", (".svg",)),
-    ):
+    )
+
+
+def _signature(*places: tuple[Path, tuple[str, ...]]) -> Signature:
+    found: list[tuple[str, int, int]] = []
+    for folder, endings in places:
         for parent, folders, names in os.walk(folder):
             folders[:] = [name for name in folders if name != "__pycache__"]
             for name in names:

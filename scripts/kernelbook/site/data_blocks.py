@@ -161,8 +161,8 @@ class ChaptersBlock(BookBlock):
                 if self.page.has_page(uri):
                     place = place_of(named.name)
                     title = f'<a href="{escape(self.page.link(uri, place))}">{title}</a>'
-                names = {member.name for member in members}
-                kept = {Grade.parse(row.evidence) for row in book.rows if row.experiment in names}
+                rows = (row for member in members for row in book.rows_about(member.name))
+                kept = {Grade.parse(row.evidence) for row in rows}
                 badges = "".join(badge(grade, language) for grade in sorted(kept, reverse=True))
                 items.append(f"<li>{title} {badges}</li>")
             head = self.chapter_name(chapter)
