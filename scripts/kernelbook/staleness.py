@@ -12,13 +12,25 @@ from __future__ import annotations
 import hashlib
 import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
 from .compiler import compile_options
 from .experiment import Cpu, Dim, Experiment, Kernel, Library, Target, Transfer, Variant
 from .sources import includes_of, tokens
+
+# What stands for a source in a key: `source_digest`, or what remembers its answers.
+Digest = Callable[[Path], str]
+
+
+def source_digest(source: Path) -> str:
+    """Hash of the tokens of a source and of its project includes."""
+    digest = hashlib.sha256()
+    for path in (source, *includes_of(source)):
+        digest.update(_token_bytes(path.read_text(encoding="utf-8")))
+        digest.update(b"\1")
+    return digest.hexdigest()
 
 
 def kernel_key(
@@ -27,11 +39,12 @@ def kernel_key(
     arch: str,
     shape: Mapping[str, int],
     target: Target,
+    digest: Digest = source_digest,
 ) -> str:
     """Key of a kernel's row on one architecture at one shape."""
     source = experiment.folder / kernel.source
     parts: list[object] = [
-        source_digest(source),
+        digest(source),
         kernel.entry,
         compile_options(arch, kernel.macros, kernel.options),
         sorted(shape.items()),
@@ -49,13 +62,14 @@ def variant_key(
     arch: str,
     shape: Mapping[str, int],
     target: Target,
+    digest: Digest = source_digest,
 ) -> str:
     """Key of any row: a kernel's as above, a baseline's by what it runs and on what."""
     if isinstance(variant, Kernel):
-        return kernel_key(experiment, variant, arch, shape, target)
+        return kernel_key(experiment, variant, arch, shape, target, digest)
     common: list[object] = [variant.kind, sorted(shape.items()), experiment.dtype, experiment.seed]
     if isinstance(variant, Library):
-        host_code = [source_digest(experiment.folder / variant.source)] if variant.source else []
+        host_code = [digest(experiment.folder / variant.source)] if variant.source else []
         return _digest([*common, variant.routine, *host_code])
     if isinstance(variant, Transfer):
         return _digest([*common, variant.direction, variant.pinned])
@@ -65,15 +79,6 @@ def variant_key(
 def launch_of(kernel: Kernel, shape: Mapping[str, int], target: Target) -> tuple[Dim, Dim, int]:
     """(grid, block, dynamic shared bytes) of a kernel at a shape on a target."""
     return kernel.grid(shape, target), kernel.block(shape, target), kernel.dynamic_shared(shape)
-
-
-def source_digest(source: Path) -> str:
-    """Hash of the tokens of a source and of its project includes."""
-    digest = hashlib.sha256()
-    for path in (source, *includes_of(source)):
-        digest.update(_token_bytes(path.read_text(encoding="utf-8")))
-        digest.update(b"\1")
-    return digest.hexdigest()
 
 
 @lru_cache(maxsize=256)

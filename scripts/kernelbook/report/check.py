@@ -13,7 +13,6 @@ from ..experiment import Kernel
 from ..records import METHOD_VERSION, Record, Result, Stored
 from .book import Book
 from .render import contents, obsolete, place
-from .rows import is_compilation_stale, is_stale
 
 RUN = "run `python scripts/run_all.py`"
 MEASURE = "run `python scripts/run_all.py --publish` on the reference device"
@@ -79,7 +78,7 @@ def _stale(book: Book) -> Iterator[Problem]:
             continue
         hint = MEASURE if record.evidence == "measured" else RUN
         for result in record.results:
-            if _is_stale(book, record, result):
+            if book.numbers.is_stale(record, result):
                 what = f"{_name(record, result)} is stale: the tree has changed since"
                 yield Problem(what, item.path, hint)
         if record.evidence == "measured" and record.method_version != METHOD_VERSION:
@@ -88,15 +87,6 @@ def _stale(book: Book) -> Iterator[Problem]:
                 f"the harness now uses method {METHOD_VERSION}"
             )
             yield Problem(what, item.path, MEASURE, serious=False)
-
-
-def _is_stale(book: Book, record: Record, result: Result) -> bool:
-    if record.evidence != "compiled":
-        return is_stale(record, result, book.catalog, book.sheets)
-    return any(
-        is_compilation_stale(record, result, c, book.catalog, book.sheets)
-        for c in result.compilations
-    )
 
 
 def _uncompiled(book: Book, archs: Sequence[str]) -> Iterator[Problem]:

@@ -154,7 +154,7 @@ def _measured(
             if not _has_state(item, cache):
                 continue
             shown = results_table(
-                _only(book, item),
+                book.only(item),
                 experiment.name,
                 columns=columns,
                 evidence=("measured",),
@@ -166,7 +166,7 @@ def _measured(
             yield from table(shown, language, anchors=anchors, drop=("device", *_empty(shown)))
         if not any(_has_state(item, cache) for cache in ("cold", "warm")):
             shown = results_table(
-                _only(book, item), experiment.name, columns=columns, evidence=("measured",)
+                book.only(item), experiment.name, columns=columns, evidence=("measured",)
             )
             yield ""
             yield from table(shown, language, anchors=anchors, drop=("device", *_empty(shown)))
@@ -180,11 +180,8 @@ def measured_columns(book: Book, experiment: Experiment) -> tuple[str, ...]:
         first, second = second, first
     held_against = [experiment.kernels[0].name] if experiment.kernels else []
     held_against += [v.name for v in experiment.variants if isinstance(v, Library)]
-    seen = {
-        r.variant
-        for r in book.rows
-        if (r.experiment, r.evidence, r.metric) == (experiment.name, "measured", first)
-    }
+    measured = book.rows_about(experiment.name, "measured")
+    seen = {r.variant for r in measured if r.metric == first}
     ratios = [f"{first}/{name}" for name in held_against if name in seen]
     return ("time", "spread", "samples", first, second, *ratios, "sm_clock", "error", "max_error")
 
@@ -230,10 +227,6 @@ def _empty(shown: Table) -> tuple[str, ...]:
         for column, head in enumerate(shown.header)
         if all(line.cells[column] is EMPTY for line in shown.lines)
     )
-
-
-def _only(book: Book, item: Stored) -> Book:
-    return replace(book, stored=(item,), rows=book.rows_of(item))
 
 
 def _has_state(item: Stored, cache: str) -> bool:

@@ -16,7 +16,7 @@ from ..experiment import Experiment, Target
 from ..metrics import metric
 from ..quantities import Grade, Quantity, Source, unit_of
 from ..records import Compilation, Record, Result, Stored, Timing
-from ..staleness import kernel_key, variant_key
+from ..staleness import Digest, kernel_key, source_digest, variant_key
 
 
 @dataclass(frozen=True)
@@ -104,12 +104,20 @@ def shape_text(shape: Mapping[str, int]) -> str:
     return " ".join(f"{k}={v}" for k, v in shape.items())
 
 
-def rows(stored: Iterable[Stored], catalog: Catalog, sheets: Sheets) -> tuple[Row, ...]:
+def rows(
+    stored: Iterable[Stored], catalog: Catalog, sheets: Sheets, digest: Digest = source_digest
+) -> tuple[Row, ...]:
     """All numbers of these records, in the order of the records."""
-    return tuple(row for item in stored for row in _rows_of(item, catalog, sheets))
+    return tuple(row for item in stored for row in _rows_of(item, catalog, sheets, digest))
 
 
-def is_stale(record: Record, result: Result, catalog: Catalog, sheets: Sheets) -> bool:
+def is_stale(
+    record: Record,
+    result: Result,
+    catalog: Catalog,
+    sheets: Sheets,
+    digest: Digest = source_digest,
+) -> bool:
     """Whether the tree no longer has the key under which this result was taken."""
     if record.evidence in ("cited", "compiled"):
         return False  # citations do not age; each compilation carries its own key
@@ -118,13 +126,19 @@ def is_stale(record: Record, result: Result, catalog: Catalog, sheets: Sheets) -
         variant = experiment.variant(result.variant)
         target = target_of(record, sheets)
         arch = result.compilations[0].arch if result.compilations else ""
-        return variant_key(experiment, variant, arch, record.shape, target) != result.key
+        key = variant_key(experiment, variant, arch, record.shape, target, digest)
+        return key != result.key
     except (KernelbookError, OSError):
         return True  # the experiment, variant or source is gone
 
 
 def is_compilation_stale(
-    record: Record, result: Result, compilation: Compilation, catalog: Catalog, sheets: Sheets
+    record: Record,
+    result: Result,
+    compilation: Compilation,
+    catalog: Catalog,
+    sheets: Sheets,
+    digest: Digest = source_digest,
 ) -> bool:
     """As `is_stale`, for one architecture of a compiled record."""
     try:
@@ -133,7 +147,7 @@ def is_compilation_stale(
         if variant.kind != "kernel":
             return True
         target = target_of(record, sheets)
-        key = kernel_key(experiment, variant, compilation.arch, record.shape, target)
+        key = kernel_key(experiment, variant, compilation.arch, record.shape, target, digest)
         return key != compilation.key
     except (KernelbookError, OSError):
         return True
@@ -155,10 +169,10 @@ def target_of(record: Record, sheets: Sheets) -> Target:
     return Target(record.device.sms, arch.max_threads_per_sm, record.device.l2_bytes)
 
 
-def _rows_of(item: Stored, catalog: Catalog, sheets: Sheets) -> Iterator[Row]:
+def _rows_of(item: Stored, catalog: Catalog, sheets: Sheets, digest: Digest) -> Iterator[Row]:
     record = item.record
     for result in record.results:
-        stale = is_stale(record, result, catalog, sheets)
+        stale = is_stale(record, result, catalog, sheets, digest)
 
         def row(
             name: str,
@@ -195,7 +209,7 @@ def _rows_of(item: Stored, catalog: Catalog, sheets: Sheets) -> Iterator[Row]:
 
         if record.evidence == "compiled":
             for c in result.compilations:
-                old = is_compilation_stale(record, result, c, catalog, sheets)
+                old = is_compilation_stale(record, result, c, catalog, sheets, digest)
                 for name, value in compilation_values(c).items():
                     yield row(name, value, device=c.arch, stale=old)
         for timing in result.timings:
@@ -235,51 +249,3 @@ def compilation_values(c: Compilation) -> dict[str, float]:
         "blocks_per_sm": c.blocks_per_sm,
         "occupancy": c.occupancy * 100,
     }
-
-
-class Index:
-    """Rows by name. Lookup raises KernelbookError listing what there is."""
-
-    def __init__(self, all_rows: Iterable[Row]) -> None:
-        self._rows: dict[tuple[str, str, str, str, str], dict[str, Row]] = {}
-        for row in all_rows:
-            key = (row.evidence, row.experiment, row.variant, row.metric, row.cache)
-            self._rows.setdefault(key, {})
-            # A reader's own run never replaces a published row of the same card.
-            self._rows[key].setdefault(row.device, row)
-
-    def find(
-        self,
-        evidence: str,
-        experiment: str,
-        variant: str,
-        name: str,
-        *,
-        device: str,
-        cache: str = "",
-    ) -> Row:
-        """The one row; a timed metric without ``cache`` is the cold one where there is one."""
-        for state in (cache,) if cache else ("", "cold", "warm"):
-            by_device = self._rows.get((evidence, experiment, variant, name, state), {})
-            if device in by_device:
-                return by_device[device]
-        raise KernelbookError(
-            f"no {evidence} number {experiment}/{variant} {name}"
-            + (f" on {device}" if device else ""),
-            hint=self._known(evidence, experiment, variant),
-        )
-
-    def _known(self, evidence: str, experiment: str, variant: str) -> str:
-        keys = [k for k in self._rows if k[0] == evidence]
-        if not keys:
-            return f"there are no {evidence} records"
-        same = [k for k in keys if k[1] == experiment]
-        if not same:
-            return "experiments: " + ", ".join(sorted({k[1] for k in keys}))
-        exact = [k for k in same if k[2] == variant]
-        if not exact:
-            return "variants: " + ", ".join(sorted({k[2] for k in same}))
-        found = {k[3]: sorted(self._rows[k]) for k in exact}
-        return "; ".join(
-            f"{m}: {', '.join(d for d in ds if d) or 'yes'}" for m, ds in found.items()
-        )

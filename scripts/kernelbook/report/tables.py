@@ -296,7 +296,7 @@ def check_names(
 ) -> None:
     """Raise PageError for a variant or column that neither the tree nor a record knows."""
     known = {v.name for v in _experiment(book, experiment).variants}
-    named = [r for r in book.rows if r.experiment == experiment]
+    named = book.rows_about(experiment)
     known |= {r.variant for r in named}
     metrics = {*METRICS, *(r.metric for r in named)}
     for name in variants or ():
