@@ -219,8 +219,12 @@ def test_a_column_of_a_tile_is_read_in_so_many_passes(
 
 
 @pytest.mark.parametrize(
-    "name", ["wide_64x64", "wide_128x32", "wide_32x128", "wide_32x32", "pipelined_64x64x3"]
-)
+    "name",
+    [
+        "wide_64x64", "wide_64x64_down", "wide_64x128_down", "wide_128x32", "wide_32x128",
+        "wide_32x32", "pipelined_64x64x3",
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("problem", ["transpose_8192", "transpose_16384x8191"])
 def test_quads_pass_through_shared_memory_without_conflicts(
     chapters: Catalog, name: str, problem: str, cache: Path
@@ -234,7 +238,13 @@ def test_quads_pass_through_shared_memory_without_conflicts(
 # ---- staged tiles -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["direct", "staged_sync", "staged_async", "staged_pipeline_own"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "direct", "direct_cover", "staged_sync", "staged_sync_cover", "staged_async",
+        "staged_pipeline_own", "staged_pipeline_cover", "staged_pipeline_cover_x2",
+    ],
+)  # fmt: skip
 def test_staging_moves_every_element_once(chapters: Catalog, name: str, cache: Path) -> None:
     experiment = replace(
         chapters.experiment("async_copy_light_64m"),

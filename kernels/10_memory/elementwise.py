@@ -141,6 +141,13 @@ RELU = relu(
     (RELU_SCALAR, *RELU_VECTORS, *RELU_STRIDES, CUPY_RELU, COPY_OF_N),
 )
 
+RELU_L2 = relu(
+    "relu_l2_2m",
+    Text("ReLU，数据在 L2 以内（读写各 8 MiB）", "ReLU within L2 (8 MiB read, 8 MiB written)"),
+    2**21,
+    (RELU_SCALAR, relu_wide(1, 0), relu_wide(2, 0), *RELU_STRIDES, CUPY_RELU, COPY_OF_N),
+)
+
 SHORT = replace(
     RELU,
     name="relu_tail",

@@ -33,6 +33,7 @@ from .elementwise import (
     GRID_SIZES,
     GRIDS,
     RELU,
+    RELU_L2,
     RELU_SCALAR,
     SHORT,
     VIEWS,
@@ -41,7 +42,7 @@ from .elementwise import (
     relu_wide,
 )
 from .staging import ASYNC
-from .transposes import NAIVE, RAGGED, SHARED, SQUARE, transpose, wide
+from .transposes import NAIVE, RAGGED, SHARED, SQUARE, WITHIN_L2, transpose, wide
 
 RELU_SIZES = Sweep(
     "relu_by_size", Text("ReLU，按大小", "ReLU by size"),
@@ -64,7 +65,7 @@ def relu_of(exponent: int) -> Experiment:
 
 
 def square_of(size: int) -> Experiment:
-    made = transpose(size, size, (NAIVE[0], SHARED[4], wide(64, 64, 256)))
+    made = transpose(size, size, (NAIVE[0], SHARED[4], wide(64, 64, 256, band=0)))
     return replace(
         made, name=f"transpose_size_{size}", title=text(f"{size}×{size}"), sweep=TRANSPOSE_SIZES
     )
@@ -86,12 +87,14 @@ EXPERIMENTS = [
     gather("gather_l2", Text("随机读，表 8 MiB", "Random gather from 8 MiB"), 2**21),
     *POINTS,
     RELU,
+    RELU_L2,
     SHORT,
     *VIEWS,
     *(grid_of(blocks) for blocks in GRID_SIZES),
     *(conflict(ways) for ways in range(1, 33)),
     SQUARE,
     RAGGED,
+    WITHIN_L2,
     *ASYNC,
     *BY_SIZE,
 ]

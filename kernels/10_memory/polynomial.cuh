@@ -6,6 +6,8 @@
 // DEGREE   multiply-adds an element (default 1)
 // THREADS  threads a block (default 256)
 // VECTORS  float4 of a tile a thread (default 4)
+// CHUNK    tiles in a row that a block works on before it ends; 0: it goes over all of the array, in
+//          steps of the grid (default 0). Of the kernels with a ring of tiles only.
 
 #pragma once
 
@@ -19,6 +21,9 @@
 #endif
 #ifndef VECTORS
 #define VECTORS 4
+#endif
+#ifndef CHUNK
+#define CHUNK 0
 #endif
 
 constexpr int TILE = THREADS * VECTORS * 4;   // elements
@@ -44,6 +49,22 @@ static __device__ __forceinline__ float4 polynomial(float4 q) {
 static __device__ __forceinline__ int whole_tiles(const float* x, const float* y, int n) {
     return aligned_16(x) && aligned_16(y) ? n / TILE : 0;
 }
+
+// [walk]
+// The tiles of this block: first, first + step, ... below end.
+struct Walk {
+    long long first, end, step;
+};
+
+static __device__ __forceinline__ Walk walk_of(int tiles) {
+#if CHUNK
+    long long first = static_cast<long long>(blockIdx.x) * CHUNK;
+    return {first, min(first + CHUNK, static_cast<long long>(tiles)), 1};
+#else
+    return {blockIdx.x, tiles, gridDim.x};
+#endif
+}
+// [/walk]
 
 // Elements that no whole tile has: fewer than a tile, or all of them where an array is not aligned.
 static __device__ __forceinline__ void last_elements(const float* x, float* y, int n, int tiles) {

@@ -1,7 +1,8 @@
 // staged_bulk: the ring of tiles, filled by bulk copies that one thread asks for
 //
-// Launch: THREADS threads a block, as many blocks as are resident at once; dynamic shared memory for
-//         STAGES tiles of THREADS * VECTORS float4. Compute capability 9.0.
+// Launch: THREADS threads a block, as many blocks as are resident at once, or with CHUNK as many as have
+//         tiles; dynamic shared memory for STAGES tiles of THREADS * VECTORS float4. Compute
+//         capability 9.0.
 // Sizes: any n from 0 to 2^31 - 1, any alignment: addresses and sizes of bulk copies are multiples of 16
 //        bytes, which whole tiles of aligned arrays are; the rest goes by threads.
 // Look at: no thread computes addresses or waits for its own copies: an mbarrier a stage says that the
@@ -11,7 +12,7 @@
 //
 // STAGES      tiles in the ring, at least 2, with BULK_STORE 3 (default 4)
 // BULK_STORE  1: results are written back into the stage and leave by a bulk copy (default 0)
-// DEGREE, THREADS, VECTORS: see polynomial.cuh; HINTS: see vectors.cuh, stores only
+// DEGREE, THREADS, VECTORS, CHUNK: see polynomial.cuh; HINTS: see vectors.cuh, stores only
 
 #include "bulk_copy.cuh"
 #include "polynomial.cuh"
@@ -55,14 +56,15 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     extern __shared__ __align__(128) float4 ring[];  // [STAGES][TILE_QUADS]
     __shared__ barrier arrived[STAGES];
     int tiles = whole_tiles(x, y, n);
-    long long next = blockIdx.x;
+    Walk walk = walk_of(tiles);
+    long long next = walk.first;
     if (threadIdx.x == 0) {
         for (int s = 0; s < STAGES; ++s) {
             init_barrier(arrived + s, 1);
         }
         publish_barriers();
-        for (int s = 0; s < AHEAD; ++s, next += gridDim.x) {
-            if (next < tiles) {
+        for (int s = 0; s < AHEAD; ++s, next += walk.step) {
+            if (next < walk.end) {
                 bulk_load(ring + s * TILE_QUADS, x + next * TILE, TILE_BYTES, arrived + s);
             }
         }
@@ -71,10 +73,10 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     int filled = AHEAD;
     int stage = 0;
     unsigned parity = 0;
-    for (long long tile = blockIdx.x; tile < tiles; tile += gridDim.x, next += gridDim.x) {
+    for (long long tile = walk.first; tile < walk.end; tile += walk.step, next += walk.step) {
         // Everyone is behind the barrier of the tile before, or of the one before that, whose stage is
         // the next to be filled.
-        if (threadIdx.x == 0 && next < tiles) {
+        if (threadIdx.x == 0 && next < walk.end) {
             wait_for_reads_but<BULK_STORE>();  // its store has read it
             bulk_load(ring + filled * TILE_QUADS, x + next * TILE, TILE_BYTES, arrived + filled);
         }

@@ -4,8 +4,8 @@
 // TILE_COLS  columns of a tile, 32, 64 or 128 (default 64)
 // THREADS    threads a block, which divide the quads of a tile (default 256)
 // BAND       rows of tiles that are walked through together, column by column; 1: along the rows of
-//            tiles (default 1). Blocks that run at the same time then lie in a rectangle, so that
-//            runs of reads and of writes are both long.
+//            tiles; 0: all of them, down the columns of tiles (default 1). Blocks that run at the same
+//            time then lie side by side in the input, in a rectangle, or side by side in the output.
 // RESIDENT   blocks an SM that the compiler leaves registers for (default 1)
 
 #pragma once
@@ -46,13 +46,17 @@ static __device__ __forceinline__ unsigned tiles_of(int rows, int cols) {
 
 // [bands]
 static __device__ __forceinline__ Place place_of(unsigned tile, int rows, int cols) {
-    unsigned across = static_cast<unsigned>((cols - 1) / TILE_COLS + 1);
     unsigned down = static_cast<unsigned>((rows - 1) / TILE_ROWS + 1);
+#if BAND == 0
+    return {static_cast<int>(tile % down * TILE_ROWS), static_cast<int>(tile / down * TILE_COLS)};
+#else
+    unsigned across = static_cast<unsigned>((cols - 1) / TILE_COLS + 1);
     unsigned band = tile / (BAND * across);
     unsigned within = tile % (BAND * across);
     unsigned height = min(static_cast<unsigned>(BAND), down - band * BAND);
     return {static_cast<int>((band * BAND + within % height) * TILE_ROWS),
             static_cast<int>(within / height * TILE_COLS)};
+#endif
 }
 // [/bands]
 

@@ -70,11 +70,18 @@ def tiles_of(s: Shape, rows: int, cols: int) -> int:
     return ceil_div(s["rows"], rows) * ceil_div(s["cols"], cols)
 
 
+def order_of(band: int) -> tuple[str, Text]:
+    """What names and titles say of BAND in tiles.cuh."""
+    if band == 1:
+        return "", Text("", "")
+    if band == 0:
+        return "_down", Text("，沿 tile 的列往下", ", down the columns of tiles")
+    return f"_band{band}", Text(f"，{band} 个 tile 一带", f", bands of {band} tiles")
+
+
 def wide(rows: int, cols: int, threads: int, band: int = 1, hints: int = 0) -> Kernel:
-    suffix = (f"_band{band}" if band > 1 else "") + ("_streaming" if hints else "")
-    words = Text("", "")
-    if band > 1:
-        words = Text(f"，{band} 个 tile 一带", f", bands of {band} tiles")
+    suffix, words = order_of(band)
+    suffix += "_streaming" if hints else ""
     # Registers for 96 KiB of loads under way an SM: 64 bytes for each 4 x 4 block of a thread.
     resident = 1536 * 16 // (rows * cols)
     return Kernel(
@@ -122,13 +129,15 @@ SHARED = tuple(shared(threads, layout) for threads in (32, 8) for layout in (0, 
 WIDE = (
     wide(64, 64, 256),
     wide(64, 64, 256, band=32),
+    wide(64, 64, 256, band=0),
     wide(64, 64, 256, hints=1),
     wide(128, 32, 256),
     wide(32, 128, 256),
+    wide(64, 128, 512, band=0),
     wide(128, 64, 256),
     wide(32, 32, 64),
 )
-RINGS = (turned_in_a_ring(64, 64, 256, 3, 4), turned_in_a_ring(64, 64, 256, 2, 6))
+RINGS = (turned_in_a_ring(64, 64, 256, 3, 4), turned_in_a_ring(64, 64, 256, 2, 5))
 CUPY_TRANSPOSE = Library(
     "cupy_transpose", "cupy_transpose", Text("CuPy `copyto(out, x.T)`", "CuPy `copyto(out, x.T)`")
 )
@@ -164,3 +173,13 @@ RAGGED = replace(
     transpose(16_384, 8_191, (NAIVE[0], *SHARED[3:], *WIDE, *RINGS)),
     emulator_shape={"rows": 128, "cols": 259},
 )
+WITHIN_L2 = replace(
+    transpose(
+        2048, 2048,
+        (NAIVE[0], NAIVE[2], *SHARED[3:], wide(64, 64, 256), wide(64, 64, 256, band=0), RINGS[0]),
+    ),
+    name="transpose_l2_2048",
+    title=Text(
+        "矩阵转置，2048×2048，两个矩阵在 L2 以内", "Transpose of 2048×2048, both within L2"
+    ),
+)  # fmt: skip
