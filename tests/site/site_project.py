@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import markdown
@@ -94,6 +95,16 @@ en = "The second"
 """
 
 
+# With titles, as this repository's: a dirty build does not read a page for its title.
+NAVIGATION = {
+    "Home": "index.md",
+    "First": "01-first.md",
+    "Results": "results/index.md",
+    "Devices": "devices/index.md",
+    "Source": "source/index.md",
+}
+
+
 def make(root: Path) -> Path:
     """Write the project's kernels and stubs; no records."""
     chapter = root / "kernels" / CHAPTER
@@ -117,9 +128,8 @@ def with_site(root: Path) -> Path:
         text = (ROOT / name).read_text(encoding="utf-8")
         before, _, rest = text.partition("\nnav:\n")
         _, _, after = rest.partition("\n\n")
-        nav = "\nnav:\n  - index.md\n  - 01-first.md\n"
-        nav += "  - results/index.md\n  - devices/index.md\n  - source/index.md\n\n"
-        (root / name).write_text(before + nav + after, encoding="utf-8")
+        nav = "".join(f"  - {title}: {uri}\n" for title, uri in NAVIGATION.items())
+        (root / name).write_text(f"{before}\nnav:\n{nav}\n{after}", encoding="utf-8")
     return root
 
 
@@ -261,6 +271,7 @@ class FakeFile:
 
     docs: Path
     src_uri: str
+    page: Any = field(default_factory=lambda: SimpleNamespace(meta={}))
 
     @property
     def abs_src_path(self) -> str:

@@ -303,7 +303,9 @@ def test_a_page_that_is_gone_is_told_once_and_for_the_language_that_lacks_it(
         (whole / "docs" / language / "02-second.md").write_text("# S\n", encoding="utf-8")
         config = whole / ("mkdocs.yml" if language == "zh" else "mkdocs.en.yml")
         text = config.read_text(encoding="utf-8")
-        config.write_text(text.replace("- 01-first.md", "- 01-first.md\n  - 02-second.md"))
+        config.write_text(
+            text.replace("First: 01-first.md", "First: 01-first.md\n  - 02-second.md")
+        )
     (whole / "docs" / "en" / "02-second.md").unlink()
     (whole / "docs" / "zh" / "aside.md").write_text("# A\n", encoding="utf-8")
     (whole / "docs" / "en" / "aside.md").write_text("# A\n", encoding="utf-8")

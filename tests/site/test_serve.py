@@ -129,6 +129,14 @@ def test_touched_pages_are_built_into_the_site_that_stands(tiny: Path) -> None:
         assert article.stat().st_mtime_ns == before  # an author's files are left alone
         for file in (page, other, site / "en" / "source" / "01_tiny" / "scale" / "index.html"):
             assert "&amp;&amp;" in file.read_text(encoding="utf-8"), file
+        time.sleep(0.05)
+        site_project.measured(root, {"scale": 7.0, "scale_by_4": 4.0}, stale=True)
+        assert workers.build(("zh", "en"))
+        clean = root / "clean"
+        assert build(root, clean).whole
+        for built in clean.rglob("*.html"):
+            served = site / built.relative_to(clean)
+            assert served.read_text(encoding="utf-8") == built.read_text(encoding="utf-8"), built
         later(article, "{= spec.smz =}\n")
         assert not workers.build(("zh",))
         assert "更多。" in page.read_text(encoding="utf-8")

@@ -103,7 +103,8 @@ def warm_up(request: Request) -> None:
 def build_dirty(request: Request) -> Outcome:
     """Build the pages that have changed, or show what has, into the site that stands.
 
-    The search keeps the index of the last whole build: a dirty one knows only its own pages.
+    The search keeps the index of the last whole build: a dirty one would know only its own pages,
+    and does not read them for it.
     """
     docs = request.root / "docs" / request.language
     for page in fresh.outdated(request.root, request.language, _SERVED):
@@ -141,6 +142,7 @@ def build_one(request: Request) -> Outcome:
         options = config.mdx_configs.setdefault(EXTENSION, {})
         if request.strict:
             options["strict"] = options["keep_going"] = True
+        options["search"] = not request.dirty
         if request.results:
             options["results"] = request.results
         config.plugins.on_startup(command="build", dirty=request.dirty)

@@ -6,6 +6,7 @@ markdown_extensions:
     strict: false        a stale number of ours fails the build instead of being marked
     root: ""             the repository; default: the folder of mkdocs.yml
     results: ""          records; default: results/ of the repository
+    search: true         false: pages of this build are not put into the search index
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class SiteExtension(BlocksExtension):
             "strict": [False, "a stale number of ours is an error"],
             "root": ["", "the repository; default: the folder of mkdocs.yml"],
             "results": ["", "folder of the records; default: results/ of the repository"],
+            "search": [True, "pages are put into the search index"],
             "keep_going": [False, "log what is wrong with a page, then do the next one"],
         }
         super().__init__(**kwargs)
@@ -57,8 +59,9 @@ class SiteExtension(BlocksExtension):
         language = str(self.getConfig("language"))
         if language not in LANGUAGES:
             raise page_error(md, f"language is {language!r}", hint="one of " + ", ".join(LANGUAGES))
-        if fresh.is_dirty_serve() and "relpath" not in md.treeprocessors:
-            # MkDocs tries the extension while it reads its configuration, before every build.
+        # Reading its configuration, before every build, MkDocs tries the extension on an object
+        # that is whole; that of a page gets its extensions before its serializer.
+        if fresh.is_dirty_serve() and "serializer" in vars(md):
             fresh.refresh(find_root(Path.cwd()), language)
         notebooks.encrypt_kernels()
         page = PageState(
@@ -71,6 +74,8 @@ class SiteExtension(BlocksExtension):
         )
         self._page = page
         tokens = self._tokens
+        search = fresh.SearchPreprocessor(md, language, kept=not self.getConfig("search"))
+        md.preprocessors.register(search, "kb-search", _PREPROCESS)
         md.preprocessors.register(TokenPreprocessor(page, tokens), "kb-tokens", _PREPROCESS)
         md.preprocessors.register(ResultsPagePreprocessor(page), "kb-results", _PREPROCESS - 1)
         md.inlinePatterns.register(TokenInline(page, tokens), "kb-token", _INLINE)
