@@ -50,7 +50,7 @@ def test_the_gain_and_its_bound_with_grades(tiny: Path) -> None:
     assert "times 4 → times 2" in html
     assert html.count('class="kb-number kb-measured"') == 2
     assert 'data-device="nvidia-h200"' in html
-    assert "at most" in html
+    assert "in theory" in html
 
 
 def test_a_rate_is_compared_the_other_way_round(tiny: Path) -> None:

@@ -14,10 +14,10 @@ from kernelbook.site.switch import device_key
 
 _TITLE = Text("技术", "technique")
 _WHEN = Text("何时用", "when")
-_GAIN = Text("收益 / 理论上限", "gain / bound")
+_GAIN = Text("收益 / 理论", "gain / in theory")
 _MISSING = Text("尚未测量", "not measured yet")
 _LABEL = Text("各项技术的收益", "what each technique gains")
-_AT_MOST = Text("上限", "at most")
+_THEORY = Text("理论", "in theory")
 
 
 class GainsBlock(BookBlock):
@@ -90,7 +90,7 @@ class GainsBlock(BookBlock):
         if bound is not None:
             number = self._times(bound, bound_expression)
             below = (
-                f"<small>{escape(_AT_MOST.of(language))} {number}"
+                f"<small>{escape(_THEORY.of(language))} {number}"
                 f"<br>{escape(entry.why.of(language))}</small>"
             )
         return f'<td class="kb-num"{key}>{shown}{below}</td>'
