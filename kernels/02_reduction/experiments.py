@@ -292,7 +292,7 @@ CHARTS = [
         roof="bandwidth",
         regions=(
             Region(0, 2**22, Text("启动开销", "launch floor")),
-            Region(2**22, "l2", Text("不满一波", "too little in flight")),
+            Region(2**22, "l2", Text("L2 以内", "within the size of L2")),
             Region("l2", math.inf, Text("显存", "DRAM")),
         ),
     ),
