@@ -180,6 +180,28 @@ def test_the_resident_grid_is_what_occupancy_says(chapters: Catalog, cache: Path
         assert kernel.grid(experiment.shape, H200.target) == (132 * found.blocks_per_sm, 1, 1)
 
 
+@pytest.mark.parametrize(
+    ("name", "bytes_a_thread", "kib"),
+    [
+        ("relu_scalar", 4, 8), ("relu_vectorized", 16, 32), ("relu_vectorized_x2", 32, 64),
+        ("relu_vectorized_x4", 64, 128), ("relu_vectorized_streaming_1024", 16, 32),
+        ("relu_grid_stride_resident", 4, 8), ("relu_grid_stride_unrolled", 16, 32),
+    ],
+)  # fmt: skip
+def test_bytes_under_way_are_resident_threads_times_what_each_asks_for(
+    chapters: Catalog, name: str, bytes_a_thread: int, kib: int, cache: Path
+) -> None:
+    experiment = chapters.experiment("relu_64m")
+    kernel = kernel_of(experiment, name)
+    words = 4 * int(kernel.macros["VECTORS"]) if "VECTORS" in kernel.macros else 1
+    words *= int(kernel.macros.get("UNROLL", 1))
+    assert 4 * words == bytes_a_thread
+    compiled = compile_kernel(experiment, kernel, "sm_90", cache / "compile")
+    found = compilation_of(experiment, kernel, compiled, experiment.shape, H200.target)
+    threads = found.blocks_per_sm * kernel.block(experiment.shape, H200.target)[0]
+    assert (found.spill_load_bytes, threads * bytes_a_thread) == (0, kib * 1024)
+
+
 # ---- shared memory ------------------------------------------------------------------------------
 
 
