@@ -79,7 +79,7 @@ def test_the_picture_has_a_cell_a_lane_and_says_the_degree(
         assert svg.count(f'fill="{colour}"') == 32
         assert (way in svg) == (degree > 1)
         said = re.findall(r'aria-label="([^"]*)"', svg)[0]
-        assert f"{degree} " in said
+        assert (f"wavefronts: {degree}," if language == "en" else f"{degree} 个 wavefront") in said
         assert ", ".join(str(bank) for (bank,) in drawn.banks) in said
 
 

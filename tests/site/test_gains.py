@@ -50,7 +50,8 @@ def test_the_gain_and_its_bound_with_grades(tiny: Path) -> None:
     assert "times 4 → times 2" in html
     assert html.count('class="kb-number kb-measured"') == 2
     assert 'data-device="nvidia-h200"' in html
-    assert "in theory" in html
+    assert "<small>at most" in html
+    assert "<small>in theory" not in html
 
 
 def test_a_rate_is_compared_the_other_way_round(tiny: Path) -> None:
@@ -58,6 +59,7 @@ def test_a_rate_is_compared_the_other_way_round(tiny: Path) -> None:
     html = convert(BLOCK, entry(tiny, metric="bandwidth", bound="2"), language="en")
     assert values(html) == ["2.00×", "2.00×"]
     assert 'class="kb-number kb-theory"' in html
+    assert "<small>in theory" in html
 
 
 def test_every_card_is_a_column_cited_and_local_too(tiny: Path) -> None:

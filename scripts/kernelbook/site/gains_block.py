@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from kernelbook.experiment import Text
+from kernelbook.quantities import Grade
 from kernelbook.site import expressions, gains, numbers
 from kernelbook.site.blocks import BookBlock
 from kernelbook.site.cards import Card
@@ -18,6 +19,7 @@ _GAIN = Text("收益 / 理论", "gain / in theory")
 _MISSING = Text("尚未测量", "not measured yet")
 _LABEL = Text("各项技术的收益", "what each technique gains")
 _THEORY = Text("理论", "in theory")
+_AT_MOST = Text("上限", "at most")  # of a bound that is itself measured
 
 
 class GainsBlock(BookBlock):
@@ -89,8 +91,10 @@ class GainsBlock(BookBlock):
         below = ""
         if bound is not None:
             number = self._times(bound, bound_expression)
+            known = bound.quantity.grade >= Grade.COUNTED
+            called = _THEORY if known else _AT_MOST
             below = (
-                f"<small>{escape(_THEORY.of(language))} {number}"
+                f"<small>{escape(called.of(language))} {number}"
                 f"<br>{escape(entry.why.of(language))}</small>"
             )
         return f'<td class="kb-num"{key}>{shown}{below}</td>'
