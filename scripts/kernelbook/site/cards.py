@@ -49,7 +49,8 @@ class Card:
     rows: tuple[Row, ...]
 
     def of_experiments(self, *names: str) -> tuple[Row, ...]:
-        return tuple(row for row in self.rows if row.experiment in names)
+        wanted = set(names)
+        return tuple(row for row in self.rows if row.experiment in wanted)
 
     def best(self, name: str, rows: Sequence[Row] | None = None) -> Row | None:
         """The best number of a metric, L2 cold, host code and transfers left out."""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from kernelbook import catalog as catalogs
 from kernelbook import records
+from kernelbook.catalog import Catalog
 from kernelbook.devices import sheets
 from kernelbook.errors import UsageError
 from kernelbook.records import Record
@@ -64,6 +65,12 @@ def load(root: Path, results: Path | None = None) -> Project:
 def _load(root: Path, results: Path, sources: Signature, records_: Signature) -> Project:
     book = Book(_numbers(root, sources), records.load_all(results, _read))
     return Project(root, results, book, Index(book, book.stored))
+
+
+def tree(root: Path) -> Catalog:
+    """What the kernels' authors say, without the records; raises KernelbookError."""
+    root = root.resolve()
+    return _numbers(root, _sources(root)).catalog
 
 
 @lru_cache(maxsize=2)

@@ -3,7 +3,8 @@
 A dirty build converts only pages whose own file is newer than what was built from it. A page of
 this site also shows sources and records. MkDocs loads its configuration, and with it our
 extension, before every build; there the files that changed since the last one are found, and the
-pages that name them are touched. No plugin is needed, and a whole build is not affected.
+pages that show them (`dependents`) are touched. No plugin is needed, and a whole build is not
+affected.
 
 A touched page keeps what the search knows of it: other numbers are no other words, reading a page
 for the search takes as long as converting it, and Material's search takes the pages of a dirty
@@ -14,9 +15,8 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from markdown.preprocessors import Preprocessor
 
 from kernelbook.codec import write_atomically
 from kernelbook.site.cache import default_root
+from kernelbook.site.dependents import dependents
 
 _SERVER, _TOUCHED = "served", "touched"
 _ENDINGS = (".py", ".cu", ".cuh", ".h", ".json", ".svg")
@@ -115,44 +116,6 @@ def _time(path: Path) -> int:
         return path.stat().st_mtime_ns
     except OSError:
         return 0
-
-
-def dependents(root: Path, language: str, changed: Iterable[str]) -> Iterator[Path]:
-    """Pages whose text names what these files hold; paths as seen from the repository."""
-    names = {name for path in changed for name in _names(root, Path(path))}
-    for page in sorted((root / "docs" / language).rglob("*.md")):
-        text = page.read_text(encoding="utf-8")
-        if any(re.search(name, text, re.M) for name in names):
-            yield page
-
-
-def _names(root: Path, path: Path) -> Iterator[str]:
-    """What a page says when it shows a file, as regular expressions."""
-    if path.parts[0] == "kernels":
-        yield re.escape(path.relative_to("kernels").as_posix())
-        chapter = path.parts[1]
-        if path.suffix == ".cu":
-            yield from (rf"results-page \| {chapter}", rf"kernels \| {chapter}")
-        else:
-            yield re.escape(chapter)  # a header or the experiments: whatever shows the chapter
-    elif path.suffix == ".svg":
-        yield rf"chart \| {re.escape(path.name.split('.')[0])}"
-    else:
-        # A record: results/data/GRADE[/DEVICE]/EXPERIMENT.json or results/local/….
-        name, local = re.escape(path.stem), "local" in path.parts
-        grade = "measured" if local else path.parts[2]
-        # A block that names it, or a number of this grade; a command in prose shows nothing of it.
-        yield from (rf"^ */+ .*\b{name}\b", rf"\b{grade}(\[[^]]*\])?\.{name}\b")
-        yield rf"results-page \| {re.escape(_chapter(root / path))}"
-        yield r"own-devices \|" if local else rf"device \| {re.escape(path.parent.name)}"
-
-
-def _chapter(record: Path) -> str:
-    """The chapter of a record; "" (any chapter) where it is gone or half written."""
-    try:
-        return str(json.loads(record.read_text(encoding="utf-8"))["chapter"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
 
 
 def _times(root: Path) -> dict[str, int]:
