@@ -150,6 +150,20 @@ def test_the_published_epilogue_stores_an_eighth_of_each_sector(
     assert counted("transposed_gemm")["global_store_sectors"] == useful
 
 
+def test_the_loop_of_multiply_adds_does_nothing_else(
+    chapter: ModuleType, compile_cache: Path
+) -> None:
+    loop = chapter.FFMA_LOOP
+    row = count_kernel(
+        replace(loop, folder=FOLDER), loop.kernels[0], compile_cache, H200.target, "sm_90"
+    )
+    # Two blocks of 256 threads, 16 chains of 40 steps each; a load and a store a thread.
+    assert (row.status, row.reason, row.findings) == ("ok", "", ())
+    assert row.counts["ffma"] == 512 * 16 * 40 == loop.flops(loop.emulator_shape) // 2
+    assert row.counts["global_load_sectors"] == row.counts["global_store_sectors"] == 512 * 4 // 32
+    assert row.counts.get("shared_load_instructions", 0) == row.counts.get("barriers", 0) == 0
+
+
 # ---- the table ------------------------------------------------------------------------------
 
 

@@ -260,6 +260,51 @@ def product(
     )
 
 
+# ---- what the FMA units give -----------------------------------------------------------------
+
+CHAINS = 16  # of multiply-adds a thread, as in ffma_loop.cu
+
+
+def sum_of_chains(xp: Any, inputs: Arrays, shape: Shape) -> Arrays:
+    """Chain j starts at b + j and goes to b / (1 - a), which is left by a^steps of the distance."""
+    b = inputs["x"].astype(xp.float64)
+    a = 0.5 * b
+    left = a ** shape["steps"]
+    return {"y": left * sum(b + j for j in range(CHAINS)) + CHAINS * (1 - left) * b / (1 - a)}
+
+
+FFMA_LOOP = Experiment(
+    name="ffma_loop",
+    title=Text("只有乘加的循环", "A loop of nothing but multiply-adds"),
+    shape={"n": 132 * 2048, "steps": 16384},  # all threads that an H200 holds at once
+    emulator_shape={"n": 512, "steps": 40},
+    ragged=({"n": 1, "steps": 1}, {"n": 300, "steps": 37}),
+    buffers=(
+        Buffer("x", "in", lambda s: (s["n"],)),
+        Buffer("y", "out", lambda s: (s["n"],)),
+    ),
+    reference=sum_of_chains,
+    flops=lambda s: 2 * CHAINS * s["n"] * s["steps"],
+    # A chain forgets its roundings by half a step; 16 sums of up to 32 in a row do not.
+    tolerance=Tolerance(relative=16 * 2.0**-24, absolute=16 * 2.0**-24),
+    variants=(
+        Kernel(
+            name="ffma_loop",
+            source="ffma_loop.cu",
+            entry="ffma_loop",
+            args=("x", "y", "n", "steps"),
+            grid=lambda s, t: (ceil_div(s["n"], 256), 1, 1),
+            block=lambda s, t: LINE,
+            title=Text("16 条独立的乘加链", "16 independent chains of multiply-adds"),
+        ),
+    ),
+    bound="compute",
+)
+
+
+# ---- experiments ------------------------------------------------------------------------------
+
+
 def dims(m: int, n: int, k: int) -> Shape:
     return {"m": m, "n": n, "k": k}
 
@@ -341,7 +386,9 @@ TUNING = Tuning(
 
 SQUARE_MEMBERS = [against_cublas(**shape) for shape in SQUARE_SHAPES]
 EDGE_MEMBERS = [against_cublas(**shape) for shape in EDGE_SHAPES]
-EXPERIMENTS = [*(ladder(size) for size in LADDER_SIZES), *SQUARE_MEMBERS, *EDGE_MEMBERS]
+EXPERIMENTS = [
+    *(ladder(size) for size in LADDER_SIZES), FFMA_LOOP, *SQUARE_MEMBERS, *EDGE_MEMBERS,
+]  # fmt: skip
 
 STEP_NAMES = (tiled.name, coarse.name, register_tiled.name, published.name,
               *(s.name for s in STEPS), "fast_gemm", cublas.name)  # fmt: skip
