@@ -33,6 +33,13 @@ def test_a_stride_conflicts_as_often_as_it_shares_factors_with_32(
     assert passes(LANE * words_apart * 4, 4) == expected
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.uint32, np.uint64])
+def test_lanes_that_do_not_take_part_ask_for_nothing(dtype: type) -> None:
+    """Lane 0 alone asks for bank 31: the inactive ones must not add a second word to that bank."""
+    only_the_first = LANE == 0
+    assert passes((LANE * 4 + 124).astype(dtype), 4, only_the_first) == 1
+
+
 def test_lanes_of_one_word_share_a_pass() -> None:
     assert passes(LANE // 8 * 4, 4) == 1
     assert passes(LANE // 16 * 128, 4) == 2  # two words of bank 0

@@ -108,7 +108,7 @@ def _pair_up(addresses: Integers, active: Mask) -> Mask:
 def _passes(addresses: Integers, active: Mask, words: int) -> Integers:
     """Largest number of distinct words of one bank, for each row: (rows,) int64."""
     rows, lanes = addresses.shape
-    first = addresses >> 2
+    first = addresses.astype(np.int64) >> 2  # addresses may be unsigned, and -1 is below them all
     wanted = (first[:, :, None] + np.arange(words)).reshape(rows, lanes * words)
     # Inactive lanes ask for what an active lane of the row asks for anyway.
     some = np.where(active, first, -1).max(axis=1, keepdims=True)
