@@ -21,6 +21,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,6 @@ import numpy as np
 
 from kernelbook import catalog, ptx
 from kernelbook.codec import write_atomically
-from kernelbook.compiler import Compiled
 from kernelbook.devices import sheets
 from kernelbook.errors import DeviceError, KernelbookError
 from kernelbook.experiment import Experiment, Kernel
@@ -140,7 +140,7 @@ def counted(experiment_name: str, kernel_name: str, text: str) -> dict[str, floa
     return run.counts.to_dict()
 
 
-def machine_code(compiled: Compiled, entry: str) -> dict[str, int]:
+def machine_code(cubin: bytes, entry: str) -> dict[str, int]:
     """Instructions of the cubin by opcode, as cuobjdump lists them; {} where it is missing."""
     tool = shutil.which("cuobjdump") or str(find_ncu().parent / "cuobjdump")
     if not Path(tool).exists():
@@ -149,7 +149,7 @@ def machine_code(compiled: Compiled, entry: str) -> dict[str, int]:
         return {}
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "kernel.cubin"
-        file.write_bytes(compiled.cubin)
+        file.write_bytes(cubin)
         listing = subprocess.run(
             [tool, "-sass", "-fun", entry, str(file)], capture_output=True, text=True
         ).stdout
@@ -179,6 +179,7 @@ def take(only: Sequence[str]) -> dict[str, list[Comparison]]:
         jobs = {name: pool.submit(counted, *name, compiled[name].ptx) for name in launches}
         out: dict[str, list[Comparison]] = {}
         target = sheets().device(sheets().reference).target
+        version, code_of = ncu_version(), cache(machine_code)  # a program each, for what many share
         for experiment, kernel in rows(only, arch):
             name = (experiment.name, kernel.name)
             if name not in launches:
@@ -201,12 +202,12 @@ def take(only: Sequence[str]) -> dict[str, list[Comparison]]:
                     dynamic_shared=shared,
                     device=device.name,
                     nvrtc=compiled[name].nvrtc,
-                    ncu=ncu_version(),
+                    ncu=version,
                     ptx_hash=compiled[name].ptx_hash,
                     counted=counts,
                     profiled=_whole(launch.values),
                     executed=_whole(launch.parts.get(EXECUTED, {})),
-                    code=machine_code(compiled[name], kernel.entry),
+                    code=code_of(compiled[name].cubin, kernel.entry),
                 )
             )
     return out
