@@ -54,7 +54,7 @@ def counted(experiment: Experiment, kernel: Kernel, cache: Path) -> Result:
         "lookback_scan_large",
         "pipelined_scan_lockstep",
         "pipelined_scan_nearest",
-        "pipelined_scan_numbered",
+        "pipelined_scan_tickets",
     ],
 )
 def test_any_length_is_scanned(scan: Experiment, name: str, tmp_path: Path) -> None:

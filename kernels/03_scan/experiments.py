@@ -231,18 +231,16 @@ FIXED = Text("单遍，次序固定的回看", "one pass, look-back in a fixed o
 LARGE_TILES = Text("… 更大的 tile", "… with larger tiles")
 LAST = Text("单遍，流水线", "one pass, pipelined")
 LOCKSTEP = Text("… 求和之后立刻回看", "… looking back right after summing up")
-BY_NUMBER = Text("… tile 按块的编号", "… tiles by the number of the block")
+TICKETS = Text("… 按领到的号分 tile", "… tiles by ticket")
 NEAREST = Text("… 回看到最近的前缀", "… look-back to the nearest prefix")
 
 classic = lookback("lookback_scan", CLASSIC, 256, 4, 5, FIXED=0, WINDOW=1)
 fixed = lookback("lookback_scan_fixed", FIXED, 256, 4, 5, FIXED=1, WINDOW=4)
 large = lookback("lookback_scan_large", LARGE_TILES, 512, 10, 2, FIXED=1, WINDOW=2)
-last = pipelined("pipelined_scan", LAST, 320, 8, 5, 3, FIXED=1, WINDOW=4)
-lockstep = pipelined("pipelined_scan_lockstep", LOCKSTEP, 320, 8, 5, 1, FIXED=1, WINDOW=4)
-nearest = pipelined("pipelined_scan_nearest", NEAREST, 320, 8, 5, 3, FIXED=0, WINDOW=4)
-numbered = pipelined(
-    "pipelined_scan_numbered", BY_NUMBER, 320, 8, 5, 3, FIXED=1, WINDOW=4, NUMBERED=1
-)
+last = pipelined("pipelined_scan", LAST, 320, 9, 5, 3, FIXED=1, WINDOW=4)
+lockstep = pipelined("pipelined_scan_lockstep", LOCKSTEP, 320, 9, 5, 1, FIXED=1, WINDOW=4)
+nearest = pipelined("pipelined_scan_nearest", NEAREST, 320, 9, 5, 3, FIXED=0, WINDOW=4)
+tickets = pipelined("pipelined_scan_tickets", TICKETS, 320, 9, 5, 3, FIXED=1, WINDOW=4, TICKETS=1)
 
 cub = Library(
     "cub_scan",
@@ -259,7 +257,7 @@ def scan(name: str, title: Text, n: int, variants: tuple[Variant, ...]) -> Exper
         title=title,
         shape={"n": n},
         # A whole number of tiles of every kernel, so that none takes the path of the last tile.
-        emulator_shape={"n": 6 * 20_480},
+        emulator_shape={"n": 9 * 20_480},
         ragged=RAGGED,
         buffers=(
             Buffer("x", "in", lambda s: (s["n"],)),
@@ -285,7 +283,7 @@ MIDDLE = scan(
         classic,
         large,
         last,
-        numbered,
+        tickets,
         cub,
         cupy,
         COPY,
@@ -296,7 +294,7 @@ LARGE = scan(
     "scan_1g",
     Text("前缀和，1 GiB", "Prefix sums of 1 GiB"),
     2**28,
-    (segmented, classic, fixed, large, last, lockstep, nearest, numbered, cub, COPY),
+    (segmented, classic, fixed, large, last, lockstep, nearest, tickets, cub, COPY),
 )
 INTEGERS = replace(
     MIDDLE,
@@ -329,9 +327,9 @@ BY_SIZE = Sweep(
 def best_for(n: int) -> Kernel:
     """Smaller tiles for fewer elements; the limits were found by trying on an H200."""
     chosen = (
-        lookback("", Text("", ""), 256, 2, 6, FIXED=1, WINDOW=2)
-        if n <= 2**14
-        else lookback("", Text("", ""), 512, 4, 3, FIXED=1, WINDOW=4)
+        lookback("", Text("", ""), 256, 4, 5, FIXED=1, WINDOW=4, STREAMING=0)
+        if n <= 2**18
+        else lookback("", Text("", ""), 512, 8, 2, FIXED=1, WINDOW=2, STREAMING=0)
         if n <= 2**22
         else last
     )

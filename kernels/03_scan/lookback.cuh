@@ -21,7 +21,7 @@
 #endif
 
 constexpr int GROUP = WARP * WINDOW;
-constexpr int MAX_TILES = static_cast<int>((1ull << 31) / TILE);
+constexpr int MAX_TILES = static_cast<int>(((1ull << 31) - 2) / TILE + 1);  // of 2^31 - 1 elements
 
 using word = unsigned long long;
 
@@ -72,11 +72,6 @@ static __device__ __forceinline__ void close_if_last(word ticket, unsigned draws
     }
 }
 // [/ticket]
-
-// The number of this launch, for blocks that draw no ticket before the end.
-static __device__ __forceinline__ unsigned launch_number() {
-    return static_cast<unsigned>(look(&next_ticket) >> 32);
-}
 
 #if FIXED
 static __device__ __forceinline__ void publish_own(int tile, unsigned launch, element own) {

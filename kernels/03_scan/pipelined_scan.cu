@@ -1,29 +1,30 @@
 // pipelined_scan: the single-pass scan with every wait behind other tiles, and sums published early
 //
-// Launch: CONSUMERS + 32 threads a block, one block an SM (at most one a tile); dynamic shared
-//         memory for STAGES tiles of CONSUMERS * VECTORS * 4 elements.
+// Launch: CONSUMERS + 32 threads a block, one block an SM (at most one a tile), all of them resident
+//         at once; dynamic shared memory for STAGES tiles of CONSUMERS * VECTORS * 4 elements.
 // Sizes: any n from 0 to 2^31 - 1, any alignment. One launch at a time: the state is the module's.
 // Look at: a step works on several tiles at once. Loads of later tiles are under way; consumers sum
 // up tile s; the scout publishes the sum of tile s - 1 and only then looks back for tile s - LAG;
 // consumers scan and store tile s - LAG - 1. What a look-back asks for was published LAG steps ago
 // by everyone, so one trip ought to do. A slot of the ring is written and read by one thread, so
-// the ring needs no barrier; the one barrier a step is for sums, offsets and tickets.
-// Progress: as lookback_scan. A block works on its tiles in order, so the lowest unfinished tile of
-// all is always being worked on. With NUMBERED 1 all blocks must be resident at once.
+// the ring needs no barrier; the one barrier a step is for sums and offsets (and tickets).
+// Progress: as lookback_scan, and besides, a block waits for tiles of every other block, so that all
+// must get to run together. With TICKETS 1 they need not: a block works on its tiles in order, so
+// the lowest unfinished tile of all is always being worked on.
 //
 // CONSUMERS  threads that load, scan and store (default 320)
-// VECTORS    float4 of a tile a thread (default 8)
+// VECTORS    float4 of a tile a thread (default 9)
 // STAGES     tiles in the ring, LAG + 2 to 14 (default 5)
 // LAG        steps between summing a tile up and looking back for it, at least 1 (default 3)
-// NUMBERED   1: tiles go by the number of the block, without tickets (default 0)
-// STREAMING  1: evict-first stores (default 1)
+// TICKETS    1: tiles are handed out in order; 0: block b works on b, b + gridDim.x, ... (default 0)
+// STREAMING  1: evict-first stores (default 0)
 // WINDOW, FIXED: see lookback.cuh; INTEGER: see scan.cuh
 
 #ifndef CONSUMERS
 #define CONSUMERS 320
 #endif
 #ifndef VECTORS
-#define VECTORS 8
+#define VECTORS 9
 #endif
 #ifndef STAGES
 #define STAGES 5
@@ -31,11 +32,11 @@
 #ifndef LAG
 #define LAG 3
 #endif
-#ifndef NUMBERED
-#define NUMBERED 0
+#ifndef TICKETS
+#define TICKETS 0
 #endif
 #ifndef STREAMING
-#define STREAMING 1
+#define STREAMING 0
 #endif
 
 constexpr int TILE = CONSUMERS * VECTORS * 4;
@@ -45,21 +46,32 @@ constexpr int TILE = CONSUMERS * VECTORS * 4;
 #include "tile_io.cuh"
 
 constexpr int WARPS = CONSUMERS / WARP;
-constexpr int TICKETS = 16;  // a power of two, at least STAGES + 2: from drawing to storing
 constexpr int AHEAD = STAGES - LAG - 1;     // steps between asking for a tile and summing it up
 constexpr int STAGE = CONSUMERS * VECTORS;  // quads
+constexpr int DRAWN = 16;  // a power of two, at least STAGES + 2: from drawing a ticket to storing
 
 struct Shared {
     element totals[2][WARPS];   // sums of the warps of a tile
     element offsets[2][WARPS];  // what lies before each warp of a tile
-    word tickets[TICKETS];
+#if TICKETS
+    word tickets[DRAWN];
+#endif
 };
+
+// The tile that this block sums up in a step, for steps from 0 on.
+static __device__ __forceinline__ unsigned tile_of(int step, const Shared& shared) {
+#if TICKETS
+    return static_cast<unsigned>(shared.tickets[step % DRAWN]);
+#else
+    return blockIdx.x + step * gridDim.x;
+#endif
+}
 
 // [sum_up]
 // Of the tile that has arrived only the sum is needed yet; its elements stay in the ring.
 static __device__ __forceinline__ void sum_up(unsigned tiles, int step, int warp, int lane,
                                               const quad* own, Shared& shared) {
-    if (step < 0 || static_cast<unsigned>(shared.tickets[step % TICKETS]) >= tiles) {
+    if (step < 0 || tile_of(step, shared) >= tiles) {
         return;
     }
     wait_for_copies_but<AHEAD - 1>();
@@ -94,11 +106,11 @@ static __device__ __forceinline__ void consume(const element* in, element* out, 
             rows[v] = slots[v * WARP];
         }
         scan_rows(rows, lane);
-        store_rows(out, n, static_cast<int>(shared.tickets[done % TICKETS]), warp, lane, rows,
+        store_rows(out, n, static_cast<int>(tile_of(done, shared)), warp, lane, rows,
                    shared.offsets[done & 1][warp]);
     }
     if (next >= 0) {
-        fetch(in, n, tiles, shared.tickets[next % TICKETS], warp, lane, slots);
+        fetch(in, n, tiles, tile_of(next, shared), warp, lane, slots);
     }
     commit_copies();
 }
@@ -111,23 +123,16 @@ struct Published {
 };
 
 // [scout]
-// A step of the warp that looks back. The ticket it asks for is needed only at the end.
-static __device__ __forceinline__ void scout(unsigned tiles, int step, int lane, word& ticket,
+// A step of the warp that looks back.
+static __device__ __forceinline__ void scout(unsigned tiles, int step, int lane, unsigned launch,
                                              Published& published, Shared& shared) {
-    unsigned launch = static_cast<unsigned>(ticket >> 32);
-    bool over = step > -AHEAD - 1 && static_cast<unsigned>(ticket) >= tiles;
-    word next = ticket;
-#if NUMBERED
-    unsigned number = blockIdx.x + static_cast<unsigned>(step + AHEAD + 1) * gridDim.x;
-    next = static_cast<word>(step > -AHEAD - 1 ? launch : launch_number()) << 32 | number;
-#endif
 #pragma unroll
     for (int i = LAG - 1; i > 0; --i) {
         published.own[i] = published.own[i - 1];
         published.others[i] = published.others[i - 1];
     }
     if (step >= 1) {
-        unsigned tile = static_cast<unsigned>(shared.tickets[(step - 1) % TICKETS]);
+        unsigned tile = tile_of(step - 1, shared);
         if (tile < tiles) {
             int at = (step - 1) & 1;
             element scanned = warp_scan(lane < WARPS ? shared.totals[at][lane] : element(0), lane);
@@ -138,13 +143,8 @@ static __device__ __forceinline__ void scout(unsigned tiles, int step, int lane,
             }
         }
     }
-#if !NUMBERED
-    if (!over && lane == 0) {
-        next = draw();  // on its way while the scout looks back
-    }
-#endif
     if (step >= LAG) {
-        unsigned tile = static_cast<unsigned>(shared.tickets[(step - LAG) % TICKETS]);
+        unsigned tile = tile_of(step - LAG, shared);
         if (tile < tiles) {
             element prefix = look_back(tile, launch, published.own[LAG - 1], lane);
             if (lane < WARPS) {
@@ -152,17 +152,29 @@ static __device__ __forceinline__ void scout(unsigned tiles, int step, int lane,
             }
         }
     }
-#if !NUMBERED
+}
+// [/scout]
+
+#if TICKETS
+// A step of the scout, and the ticket of a later one: drawn before the look-back, waited for after it.
+static __device__ __forceinline__ void scout_with_ticket(unsigned tiles, int step, int lane,
+                                                         word& ticket, Published& published,
+                                                         Shared& shared) {
+    bool over = step > -AHEAD - 1 && static_cast<unsigned>(ticket) >= tiles;
+    word next = ticket;
+    if (!over && lane == 0) {
+        next = draw();
+    }
+    scout(tiles, step, lane, static_cast<unsigned>(ticket >> 32), published, shared);
     if (!over && lane == 0) {
         close_if_last(next, tiles + gridDim.x);
     }
-#endif
     ticket = __shfl_sync(ALL_LANES, next, 0);
     if (lane == 0) {
-        shared.tickets[(step + AHEAD + 1) % TICKETS] = ticket;
+        shared.tickets[(step + AHEAD + 1) % DRAWN] = ticket;
     }
 }
-// [/scout]
+#endif
 
 extern "C" __global__ void __launch_bounds__(CONSUMERS + WARP, 1)
     pipelined_scan(const element* in, element* out, int n) {
@@ -174,23 +186,30 @@ extern "C" __global__ void __launch_bounds__(CONSUMERS + WARP, 1)
     unsigned tiles = static_cast<unsigned>((static_cast<long long>(n) + TILE - 1) / TILE);
     word ticket = 0;
     Published published = {};
+#if !TICKETS
+    // The scout needs the number of the launch; the last block to ask begins the next one's.
+    if (threadIdx.x == CONSUMERS) {
+        ticket = draw();
+        close_if_last(ticket, gridDim.x);
+    }
+    ticket = __shfl_sync(ALL_LANES, ticket, 0);
+#endif
     // [steps]
-    for (int step = -AHEAD - 1;; ++step) {
+    for (int step = TICKETS ? -AHEAD - 1 : -AHEAD;; ++step) {
         if (warp < WARPS) {
             consume(in, out, n, tiles, step, warp, lane, own, shared);
         } else {
-            scout(tiles, step, lane, ticket, published, shared);
+#if TICKETS
+            scout_with_ticket(tiles, step, lane, ticket, published, shared);
+#else
+            scout(tiles, step, lane, static_cast<unsigned>(ticket >> 32), published, shared);
+#endif
         }
         __syncthreads();
         int next = step - LAG;  // the tile to be stored next
-        if (next >= 0 && static_cast<unsigned>(shared.tickets[next % TICKETS]) >= tiles) {
+        if (next >= 0 && tile_of(next, shared) >= tiles) {
             break;
         }
     }
     // [/steps]
-#if NUMBERED
-    if (threadIdx.x == 0) {
-        close_if_last(draw(), gridDim.x);  // by now every block knows the number of this launch
-    }
-#endif
 }

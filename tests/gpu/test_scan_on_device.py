@@ -47,7 +47,7 @@ class Scan:
         "lookback_scan_large",
         "pipelined_scan",
         "pipelined_scan_lockstep",
-        "pipelined_scan_numbered",
+        "pipelined_scan_tickets",
     ],
 )
 def test_a_scan_in_a_fixed_order_has_the_same_bits_in_every_launch(
