@@ -121,11 +121,12 @@ def test_work_and_depth_are_those_of_the_textbook(
     assert row.counts["barriers"] == rows * warps * barriers
 
 
+@pytest.mark.parametrize("name", ["pipelined_scan", "pipelined_scan_tickets"])
 def test_bits_do_not_depend_on_how_many_blocks_share_the_tiles(
-    scan: Experiment, tmp_path: Path
+    scan: Experiment, name: str, tmp_path: Path
 ) -> None:
     """In the fixed order: one block alone finds every prefix ready, many blocks look back."""
-    kernel = kernel_of(scan, "pipelined_scan")
+    kernel = kernel_of(scan, name)
     small = {"CONSUMERS": 32, "VECTORS": 1, "WINDOW": 1}
     kernel = replace(kernel, macros={**kernel.macros, **small})
     module = ptx.parse(compile_kernel(scan, kernel, "sm_90", tmp_path).ptx)
