@@ -128,6 +128,20 @@ def test_pages_that_show_a_changed_record_keep_what_the_search_knows(
     assert searched(serving("dirty")) == before
 
 
+def test_an_article_edited_before_is_only_touched_by_a_record(
+    tiny: Path, serving: Callable[[str], Path]
+) -> None:
+    serving("dirty")
+    time.sleep(0.05)
+    article = tiny / "docs" / "zh" / "01-first.md"
+    article.write_text(FIRST.replace("旧词", "新词"), encoding="utf-8")
+    serving("dirty")
+    time.sleep(0.05)
+    site_project.measured(tiny, {"scale": 7.0, "scale_by_4": 4.0, "device_copy": 1.0}, warm=True)
+    serving("dirty")
+    assert fresh.is_only_touched(article, "zh")
+
+
 def test_the_search_reads_an_edited_article_again(
     tiny: Path, serving: Callable[[str], Path]
 ) -> None:

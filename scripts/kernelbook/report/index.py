@@ -63,7 +63,12 @@ class Index:
         rows = self._of(experiment)
         same = [key for key in rows if key[0] == evidence]
         if not same:
-            having = [e for e in self._stored if any(k[0] == evidence for k in self._of(e))]
+            having = {
+                item.record.experiment
+                for items in self._stored.values()
+                for item in items
+                if item.record.evidence == evidence and self._book.rows_of(item)
+            }
             if not having:
                 return f"there are no {evidence} records"
             return "experiments: " + ", ".join(sorted(having))

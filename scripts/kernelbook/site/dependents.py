@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kernelbook.errors import KernelbookError
@@ -48,16 +48,18 @@ def _names(root: Path, path: Path, experiments: tuple[Experiment, ...]) -> Itera
 
 
 def _of_source(root: Path, path: Path, experiments: tuple[Experiment, ...]) -> Iterator[str]:
-    """A kernel shows in excerpts and in its constants, and makes numbers stale."""
-    chapter = path.parts[0]
+    """A kernel shows in excerpts and in its constants, and makes numbers of it stale."""
+    chapter, name = path.parts[0], path.relative_to(path.parts[0]).as_posix()
     users = [e for e in experiments if e.chapter == chapter]
+    variants: set[str] = set()
     if path.suffix == ".cu":
-        users = [e for e in users if path.relative_to(chapter).as_posix() in _sources(e)]
+        users = [e for e in users if name in _sources(e)]
+        variants = {v for e in users for v in _sources(e)[name]}
         yield re.escape(path.as_posix())
         yield from (rf"results-page \| {chapter}", rf"kernels \| {chapter}")
     else:
         yield re.escape(chapter)  # a header or the experiments: whatever shows the chapter
-    yield from _of_experiments(root, users, r"\w+")
+    yield from _of_experiments(root, users, r"\w+", variants)
     if users:
         yield r"device \||own-devices \|"
 
@@ -82,7 +84,9 @@ def _of_record(root: Path, path: Path, experiments: tuple[Experiment, ...]) -> I
     yield from _of_experiments(root, users, grade)
 
 
-def _of_experiments(root: Path, users: Iterable[Experiment], grade: str) -> Iterator[str]:
+def _of_experiments(
+    root: Path, users: Iterable[Experiment], grade: str, variants: Iterable[str] = ()
+) -> Iterator[str]:
     """Experiments by their names and by those of the sweeps they are members of."""
     found: dict[str, None] = {}
     for experiment in users:
@@ -90,22 +94,34 @@ def _of_experiments(root: Path, users: Iterable[Experiment], grade: str) -> Iter
         if experiment.sweep is not None:
             found[experiment.sweep.name] = None
     if found:
-        yield from _of_names(root, found, grade)
+        yield from _of_names(root, found, grade, variants)
 
 
-def _of_names(root: Path, names: Iterable[str], grade: str) -> Iterator[str]:
-    """A block that names one, or a number of this grade; a command in prose shows nothing."""
-    one = f"(?:{'|'.join(map(re.escape, names))})"
-    yield from (rf"^ */+ .*\b{one}\b", rf"\b{grade}(\[[^]]*\])?\.{one}\b")
+def _of_names(
+    root: Path, names: Iterable[str], grade: str, variants: Iterable[str] = ()
+) -> Iterator[str]:
+    """A block that names one, or a number of this grade (of these variants, where any are given);
+    a command in prose shows nothing, nor does a region of a source that is called the same."""
+    one = _any(names)
+    number = rf"{one}\.{_any(variants)}\b" if variants else rf"{one}\."
+    yield from (rf"^ */+ .*(?<![#\w]){one}\b", rf"\b{grade}(\[[^]]*\])?\.{number}")
     for name, block in _TABLES.items():
         table = root / "docs" / name
-        if table.is_file() and re.search(rf"\b{one}\.", table.read_text(encoding="utf-8")):
+        if table.is_file() and re.search(rf"\b{number}", table.read_text(encoding="utf-8")):
             yield block
 
 
-def _sources(experiment: Experiment) -> set[str]:
-    """Files of its chapter that an experiment's variants are in."""
-    return {v.source for v in experiment.variants if isinstance(v, Kernel | Library) and v.source}
+def _any(words: Iterable[str]) -> str:
+    return f"(?:{'|'.join(map(re.escape, sorted(words)))})"
+
+
+def _sources(experiment: Experiment) -> Mapping[str, Sequence[str]]:
+    """The variants of an experiment by the file of its chapter they are in."""
+    found: dict[str, list[str]] = {}
+    for variant in experiment.variants:
+        if isinstance(variant, Kernel | Library) and variant.source:
+            found.setdefault(variant.source, []).append(variant.name)
+    return found
 
 
 def _chapter(record: Path) -> str:

@@ -94,6 +94,7 @@ def outdated(root: Path, language: str, server: str, cache: Path | None = None) 
     pages = tuple(dependents(root, language, changed)) if changed else ()
     state.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(state, json.dumps(now))
+    os.utime(state)  # the time of this call, also where nothing has changed
     return pages
 
 
