@@ -45,10 +45,13 @@ class Catalog:
 
     def experiment(self, name: str) -> Experiment:
         """The experiment of this name; raises UsageError with the nearest name."""
-        for experiment in self.experiments:
-            if experiment.name == name:
-                return experiment
+        if (found := self._by_name.get(name)) is not None:
+            return found
         raise UsageError(f"there is no experiment {name!r}", hint=_nearest(name, self._names()))
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, Experiment]:
+        return {e.name: e for e in self.experiments}
 
     def of_chapter(self, chapter: str) -> tuple[Experiment, ...]:
         return tuple(e for e in self.experiments if e.chapter == chapter)

@@ -138,7 +138,7 @@ def _cell(book: Book, name: str, entry: Entry, units: dict[str, str]) -> Cell:
     row = entry.values.get(base)
     if row is None:
         return EMPTY
-    grade, detail = Grade.parse(row.evidence), row.quantity().sources[0].detail
+    grade, detail = Grade.parse(row.evidence), row.detail
     if variant:
         ratio = ratio_of(book, entry, name)
         if ratio is None:

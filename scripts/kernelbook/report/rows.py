@@ -59,7 +59,7 @@ class Row:
             label=f"{self.experiment} / {self.variant} / {self.metric}"
             + (f", {self.device}" if self.device else ""),
             anchor=f"{self.chapter}#{self.anchor}",
-            detail=self._detail(),
+            detail=self.detail,
             stale=self.stale,
         )
         factor = unit_of(self.unit)[1]
@@ -72,7 +72,9 @@ class Row:
             None if self.q3 is None else self.q3 * factor,
         )
 
-    def _detail(self) -> str:
+    @property
+    def detail(self) -> str:
+        """Where this number comes from, in one line."""
         parts = []
         if self.q1 is not None and self.q3 is not None:
             parts.append(f"q1–q3 {self.q1:,.4g}–{self.q3:,.4g} {self.unit}".rstrip())
