@@ -9,7 +9,7 @@ from kernelbook.quantities import Grade
 from kernelbook.site import expressions, gains, numbers
 from kernelbook.site.blocks import BookBlock
 from kernelbook.site.cards import Card
-from kernelbook.site.gains import Gain
+from kernelbook.site.gains import Gain, Reading
 from kernelbook.site.scope import ProjectScope
 from kernelbook.site.switch import device_key
 
@@ -33,16 +33,16 @@ class GainsBlock(BookBlock):
         for gain in found:
             gains.check(project.book, gain, project.root)
         shown = tuple(gains.shown_cards(project, found))
-        names = [(card.name, f' data-device="{_key(card)}"') for card in shown]
-        if not names:
-            names = [(project.book.sheets.device(project.reference).name, "")]
         heads = "".join(
-            f'<th scope="col"{title}>{escape(text.of(language))}</th>'
-            for text, title in ((_TITLE, ""), (_WHEN, ""))
-        ) + "".join(
-            f'<th scope="col" class="kb-num"{key}>{escape(name)}'
-            f"<small>{escape(_GAIN.of(language))}</small></th>"
-            for name, key in names
+            f'<th scope="col">{escape(text.of(language))}</th>' for text in (_TITLE, _WHEN)
+        )
+        heads += (
+            "".join(
+                f'<th scope="col" class="kb-num"{key}>{escape(name)}'
+                f"<small>{escape(_GAIN.of(language))}</small></th>"
+                for name, key in ((card.name, _key(card)) for card in shown)
+            )
+            or f'<th scope="col" class="kb-num">{escape(_GAIN.of(language))}</th>'
         )
         body = "".join(self._row(gain, shown) for gain in found)
         label = escape(_LABEL.of(language))
@@ -54,50 +54,37 @@ class GainsBlock(BookBlock):
         )
 
     def _row(self, gain: Gain, shown: tuple[Card, ...]) -> str:
-        language = self.page.language
-        slow, fast = gains.compared(self.page.project.book, gain)
+        project, language, strict = self.page.project, self.page.language, self.page.strict
+        slow, fast = gains.compared(project.book, gain)
         pair = f"{escape(slow.of(language))} → {escape(fast.of(language))}"
-        cells = "".join(self._on_card(gain, card) for card in shown)
+        cells = "".join(
+            self._cell(
+                gains.read(project, card, gain, language, strict=strict),
+                gain,
+                f'{_key(card)} data-name="{escape(card.name, quote=True)}"',
+            )
+            for card in shown
+        )
         if not shown:
-            scope = ProjectScope(self.page.project, language, self.page.strict)
-            bound = gains.bound_alone(gain, scope)
-            cells = self._cell(None, bound, "", gain.bound, gain, "")
+            bound = gains.bound_alone(gain, ProjectScope(project, language, strict))
+            cells = self._cell(Reading(None, bound, "", gain.bound), gain, "")
         return (
             f'<tr><th scope="row">{escape(gain.title.of(language))}<small>{pair}</small></th>'
             f"<td>{escape(gain.when.of(language))}</td>{cells}</tr>"
         )
 
-    def _on_card(self, gain: Gain, card: Card) -> str:
-        page = self.page
-        seen = gains.read(page.project, card, gain, page.language, strict=page.strict)
-        key = f' data-device="{_key(card)}"'
-        return self._cell(
-            seen.gain, seen.bound, seen.gain_expression, seen.bound_expression, gain, key
-        )
-
-    def _cell(
-        self,
-        gain: expressions.Resolved | None,
-        bound: expressions.Resolved | None,
-        gain_expression: str,
-        bound_expression: str,
-        entry: Gain,
-        key: str,
-    ) -> str:
+    def _cell(self, seen: Reading, gain: Gain, attributes: str) -> str:
+        """``attributes`` name the card, for the switch and for where the head is not shown."""
         language = self.page.language
-        shown = escape(_MISSING.of(language))
-        if gain is not None:
-            shown = f"<b>{self._times(gain, gain_expression)}</b>"
-        below = ""
-        if bound is not None:
-            number = self._times(bound, bound_expression)
-            known = bound.quantity.grade >= Grade.COUNTED
-            called = _THEORY if known else _AT_MOST
-            below = (
-                f"<small>{escape(called.of(language))} {number}"
-                f"<br>{escape(entry.why.of(language))}</small>"
-            )
-        return f'<td class="kb-num"{key}>{shown}{below}</td>'
+        shown, below = escape(_MISSING.of(language)), ""
+        if seen.gain is not None:
+            shown = f"<b>{self._times(seen.gain, seen.gain_expression)}</b>"
+        if seen.bound is not None:
+            known = seen.bound.quantity.grade >= Grade.COUNTED
+            called = escape((_THEORY if known else _AT_MOST).of(language))
+            number = self._times(seen.bound, seen.bound_expression)
+            below = f"<small>{called} {number}<br>{escape(gain.why.of(language))}</small>"
+        return f'<td class="kb-num"{attributes}>{shown}{below}</td>'
 
     def _times(self, resolved: expressions.Resolved, expression: str) -> str:
         spec = ".2f ×" if resolved.quantity.value < 10 else ".1f ×"
@@ -106,4 +93,4 @@ class GainsBlock(BookBlock):
 
 
 def _key(card: Card) -> str:
-    return escape(device_key(card.slug, card.local), quote=True)
+    return f' data-device="{escape(device_key(card.slug, card.local), quote=True)}"'
