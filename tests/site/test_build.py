@@ -81,6 +81,9 @@ def test_every_result_of_the_search_leads_to_a_place_that_exists(
     found = [links.resolve(f"{prefix}index.html", e["location"] or "./") for e in index["docs"]]
     assert len(found) > 100
     assert [p for p in found if p[0] not in pages or p[1] not in {"", *pages[p[0]].ids}] == []
+    # Of a notebook, too, every section is found where it stands, not at the top of its page.
+    notebook = [place for uri, place in found if "notebooks/" in uri]
+    assert len(set(notebook)) == len(notebook) > 5
 
 
 def test_a_build_that_fails_leaves_the_site_as_it_was(tmp_path: Path) -> None:

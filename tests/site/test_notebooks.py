@@ -6,11 +6,12 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import site_project
 
-from kernelbook.site import notebooks
+from kernelbook.site import links, notebooks
 from kernelbook.site.build import build
 
 
@@ -102,3 +103,17 @@ def test_this_repositorys_notebook_shows_pictures_and_can_be_taken_along(
     taken = json.loads((folder / "what-a-kernel-touches.ipynb").read_text(encoding="utf-8"))
     assert all(not cell.get("outputs") for cell in taken["cells"])
     assert list(notebooks.problems(site_project.ROOT)) == []
+
+
+def test_a_chinese_heading_has_a_name_that_links_lead_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    convert = pytest.importorskip("mkdocs_jupyter.convert")
+    monkeypatch.setattr(convert, "slugify", convert.slugify)  # put back after the test
+    notebooks.name_headings()
+    html = convert.add_anchor_lower_id("<h2>一行 Value 多少？</h2>")
+    named = quote("一行-value-多少")
+    assert f'id="{named}"' in html
+    assert f'href="#{named}"' in html
+    (tmp_path / "index.html").write_text(f'{html}<a href="#nowhere">x</a>', encoding="utf-8")
+    assert [link for _, link, _ in links.dead(tmp_path)] == ["#nowhere"]

@@ -64,6 +64,7 @@ class SiteExtension(BlocksExtension):
         if fresh.is_dirty_serve() and "serializer" in vars(md):
             fresh.refresh(find_root(Path.cwd()), language)
         notebooks.encrypt_kernels()
+        notebooks.name_headings()
         page = PageState(
             md,
             language,

@@ -74,7 +74,8 @@ class _Reader(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = {name: value or "" for name, value in attrs}
         if "id" in values:
-            self.page.ids.add(values["id"])
+            # A fragment names an id as it stands in the link, too: "%E5" need not be decoded.
+            self.page.ids |= {values["id"], unquote(values["id"])}
         if tag == "a" and "name" in values:
             self.page.ids.add(values["name"])
         for name in ("href", "src"):

@@ -1,6 +1,7 @@
 """Notebooks as they are kept: in both languages, the same code, nothing that a run left behind.
 
-And how they are run: over an encrypted connection, so that a kernel has nothing to warn of.
+And how they are run: over an encrypted connection, so that a kernel has nothing to warn of; and
+how their headings are called.
 """
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from pymdownx.slugs import slugify
 
 from kernelbook.site.stubs import LANGUAGES
 
@@ -68,6 +72,17 @@ def encrypt_kernels() -> None:
     trait = getattr(manager, "transport_encryption", None)
     if trait is not None and sys.modules["zmq"].has("curve"):
         trait.default_value = "auto"
+
+
+def name_headings() -> None:
+    """Have every heading of a notebook get a name that the search can lead to.
+
+    mkdocs-jupyter makes names of the ASCII letters of a heading: of a Chinese one, none. Nothing
+    where no notebook is converted.
+    """
+    convert = sys.modules.get("mkdocs_jupyter.convert")
+    if convert is not None and hasattr(convert, "slugify"):
+        vars(convert)["slugify"] = partial(slugify(case="lower"), sep="-")
 
 
 def _run_before(cells: list[Mapping[str, Any]]) -> Iterator[tuple[int, str]]:
