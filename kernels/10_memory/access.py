@@ -136,6 +136,22 @@ def write(stride: int) -> Experiment:
     return strided(WRITES, stride, buffers, negated_writes, (kernel,))
 
 
+# Members of a sweep are not profiled; these two of them are, as problems of their own.
+PROFILED = (
+    replace(
+        read(16),
+        name="dram_of_strided_reads",
+        title=Text("步长 16 的读：显存搬多少", "Reads at stride 16: what DRAM moves"),
+        sweep=None,
+    ),
+    replace(
+        write(8),
+        name="dram_of_strided_writes",
+        title=Text("步长 8 的写：显存搬多少", "Writes at stride 8: what DRAM moves"),
+        sweep=None,
+    ),
+)
+
 OFFSET_NOTE = Text(
     "第一个元素偏离 128 字节边界 offset 个元素",
     "the first element lies `offset` elements past a boundary of 128 bytes",
