@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from kernelbook import catalog, ptx
+from kernelbook.catalog import Catalog
 from kernelbook.codec import write_atomically
 from kernelbook.devices import sheets
 from kernelbook.errors import DeviceError, KernelbookError
@@ -45,11 +46,17 @@ CACHE = ROOT / ".cache" / "kernelbook" / "compile"  # the same as run_all's
 TIMEOUT_S = 400.0
 
 
+@cache
+def chapters() -> Catalog:
+    """The catalog of the tree, read once: nothing changes it while this runs."""
+    return catalog.load(ROOT)
+
+
 def rows(only: Sequence[str], arch: str) -> Iterator[tuple[Experiment, Kernel]]:
     """Every kernel the emulator can run, once for each key."""
     reference = sheets().device(sheets().reference)
     seen = set()
-    for selection in catalog.load(ROOT).select(only):
+    for selection in chapters().select(only):
         experiment = selection.experiment
         for kernel in experiment.kernels:
             if kernel.gpu_only or kernel.name not in selection.variants:
@@ -120,7 +127,7 @@ def profiled(only: Sequence[str], arch: str) -> dict[tuple[str, str], ProfiledLa
 
 def counted(experiment_name: str, kernel_name: str, text: str) -> dict[str, float]:
     """The emulator's counts of a kernel at its emulator size, of this PTX."""
-    experiment = catalog.load(ROOT).experiment(experiment_name)
+    experiment = chapters().experiment(experiment_name)
     kernel = next(k for k in experiment.kernels if k.name == kernel_name)
     shape = experiment.emulator_shape
     grid, block, shared = launch_of(kernel, shape, sheets().device(sheets().reference).target)

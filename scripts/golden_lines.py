@@ -68,7 +68,7 @@ def source_page(text: str) -> list[tuple[str, Lines]]:
             header = row
         elif row[0]:  # a line; its instructions follow, without a number
             cells = dict(zip(header, row, strict=True))
-            found = {word: int(cells[column]) for column, word in COLUMNS.items()}
+            found = {word: int(cells.get(column, 0)) for column, word in COLUMNS.items()}
             if any(found.values()):
                 launches[-1][1][file, int(row[0])] = found
     return launches

@@ -124,7 +124,7 @@ def profiled() -> Iterator[tuple[Experiment, Kernel, Result, Result]]:
             counted = counts_of(experiment.name, kernel.name)
             # Copies by cp.async have counters of their own, which `golden_counters` reads.
             by_async = "async" in kernel.source or "pipeline" in kernel.source
-            if measured and measured.counters and counted and not by_async:
+            if measured and measured.counters and counted and not (by_async or kernel.gpu_only):
                 yield experiment, kernel, measured, counted
 
 

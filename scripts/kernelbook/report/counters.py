@@ -55,8 +55,7 @@ def _by_sass(name: str) -> str:
     return f"smsp__sass_{name.replace('__', '_')}"
 
 
-_COPY_REQUESTS = _by_sass("l1tex__t_requests_pipe_lsu_mem_global_op_ldgsts.sum")
-_COPY_SECTORS = _by_sass("l1tex__t_sectors_pipe_lsu_mem_global_op_ldgsts.sum")
+# Requests and sectors of copies (LDGSTS) are among those of loads; the rest of them is not.
 _COPY_INSTRUCTIONS = "smsp__sass_inst_executed_op_ldgsts.sum"
 _COPY_WAVEFRONTS = _by_sass(_wavefronts("ldgsts"))
 
@@ -68,12 +67,10 @@ def _threads(op: str) -> tuple[str, ...]:
 COUNTERS: tuple[Counter, ...] = (
     Counter("global_load_requests", Text("全局读请求", "global load requests"),
             ("global_load_requests",),
-            (*_requests("global", ("ld",), "requests"), _COPY_REQUESTS), r"LDG|LDGSTS",
-            exact=True),
+            _requests("global", ("ld",), "requests"), r"LDG|LDGSTS", exact=True),
     Counter("global_load_sectors", Text("全局读扇区", "global load sectors"),
             ("global_load_sectors",),
-            (*_requests("global", ("ld",), "sectors"), _COPY_SECTORS), r"LDG|LDGSTS",
-            exact=True),
+            _requests("global", ("ld",), "sectors"), r"LDG|LDGSTS", exact=True),
     Counter("global_store_requests", Text("全局写请求", "global store requests"),
             ("global_store_requests",), _requests("global", ("st",), "requests"), "STG",
             exact=True),
@@ -212,11 +209,21 @@ def reason(pair: Pair) -> Text:
             return _CONTRACTED
         if name == "ffma" and gpu > pair.emulator:
             return _CONTRACTED
+        if name == "fadd" and gpu > pair.emulator and _matching(code, "FADD"):
+            return _NEGATED
+    if name == "shared_store_wavefronts" and _copies_not_made(pair.comparison):
+        return _NOT_MADE
     if name.startswith("local"):
         return _SPILLED if gpu > pair.emulator else _IN_REGISTERS
     if name == "global_atomic_requests" and gpu < pair.emulator:
         return _AGGREGATED
     return UNEXPLAINED
+
+
+def _copies_not_made(comparison: Comparison) -> bool:
+    """Whether warps came by copies whose predicate was false: executed, but not done."""
+    executed = sum(_matching(comparison.executed, "LDGSTS").values())
+    return executed > comparison.profiled.get(_COPY_INSTRUCTIONS, executed)
 
 
 def _wide(code: Mapping[str, float], opcode: str) -> bool:
@@ -231,6 +238,11 @@ _REPEATED = Text(
 _MERGED = Text("ptxas 合并了相邻访问", "ptxas merged neighbouring accesses")
 _EXPANDED = Text("除法、平方根或超越函数展开", "a division, root or transcendental expanded")
 _CONTRACTED = Text("ptxas 把乘法和加法收缩为 FFMA", "ptxas contracted multiply and add into FFMA")
+_NEGATED = Text("求负在 SASS 里是一条 FADD", "a negation is an FADD in machine code")
+_NOT_MADE = Text(
+    "ncu 把谓词为假、没有执行的拷贝（LDGSTS）也算了进去",
+    "ncu also counts copies (LDGSTS) whose predicate was false, so that they were not made",
+)
 _SPILLED = Text("ptxas 把寄存器溢出到局部内存", "ptxas spilled registers to local memory")
 _IN_REGISTERS = Text("ptxas 把局部数组放进寄存器", "ptxas kept the local array in registers")
 _AGGREGATED = Text("同地址原子操作按 warp 聚合", "atomics to one address aggregated by warp")

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import golden_counters
-from kernelbook import catalog
 from kernelbook.report.counters import UNEXPLAINED, Comparison, load, pairs, reason
 from kernelbook.resources import compile_kernel
 
@@ -18,7 +17,7 @@ TAKEN = load(ROOT / "results")
 
 @pytest.mark.parametrize("comparison", TAKEN, ids=lambda c: f"{c.experiment}/{c.variant}")
 def test_counts_are_those_of_the_gpu_or_the_machine_code_says_why(comparison: Comparison) -> None:
-    experiment = catalog.load(ROOT).experiment(comparison.experiment)
+    experiment = golden_counters.chapters().experiment(comparison.experiment)
     kernel = next((k for k in experiment.kernels if k.name == comparison.variant), None)
     if kernel is None:
         pytest.skip("this kernel is no longer in the tree: take the comparison again")
