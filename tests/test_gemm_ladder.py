@@ -28,14 +28,17 @@ WARP_FMA = 128 * 128 * 16 // 32  # of the product that `counted` counts
 @pytest.fixture(scope="module")
 def chapter() -> Iterator[ModuleType]:
     path = FOLDER / "experiments.py"
-    spec = importlib.util.spec_from_file_location("chapter_04", path)
+    spec = importlib.util.spec_from_file_location(
+        "chapter_04", path, submodule_search_locations=[str(FOLDER)]
+    )
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["chapter_04"] = module
     spec.loader.exec_module(module)
     yield module
-    del sys.modules["chapter_04"]
+    for name in [m for m in sys.modules if m.split(".")[0] == "chapter_04"]:
+        del sys.modules[name]
 
 
 def emulate(
@@ -81,7 +84,7 @@ def first_of(chapter: ModuleType, **wanted: bool) -> str:
     return next(
         name
         for name, c in chapter.CONFIGURATIONS.items()
-        if c["SPLIT_K"] == 1
+        if c.get("SPLIT_K") == 1
         and all((c[macro] > (macro != "STREAM")) == large for macro, large in wanted.items())
     )
 
@@ -170,14 +173,14 @@ def test_the_loop_of_multiply_adds_does_nothing_else(
 def test_the_table_gives_every_shape_of_the_sweeps_a_configuration_it_has(
     chapter: ModuleType,
 ) -> None:
-    choices = chapter.TABLE["choices"]
+    choices = chapter.configurations.TABLE["choices"]
     assert {shape_key(s) for s in chapter.TUNING.shapes} <= set(choices)
     assert set(choices.values()) <= set(chapter.CONFIGURATIONS)
     assert len(chapter.TUNING.shapes) == 32 + 5**3 - 1
 
 
 def test_a_shape_outside_the_table_gets_the_choice_of_the_nearest(chapter: ModuleType) -> None:
-    choices = chapter.TABLE["choices"]
+    choices = chapter.configurations.TABLE["choices"]
     assert chapter.configuration_of(chapter.dims(2049, 2047, 2048)) == choices["2048x2048x2048"]
     assert chapter.configuration_of(chapter.dims(1, 1, 1)) == choices["128x128x128"]
 
@@ -188,10 +191,75 @@ def test_every_configuration_fits_a_block_and_covers_the_product(chapter: Module
         kernel = chapter.fast(name, name, chapter.Text("", ""))
         assert kernel.block(shape, H200.target)[0] <= 1024
         assert c["MIN_BLOCKS"] * (kernel.dynamic_shared(shape) + 1024) <= SHARED_LIMIT + 1024
-        blocks, _, parts = kernel.grid(shape, H200.target)
-        if c["STREAM"]:  # a block waits for others, so all of them have to be resident
+        blocks, adders, parts = kernel.grid(shape, H200.target)
+        if c.get("STREAM"):  # a block waits for others, so all of them have to be resident
             assert 1 <= blocks * parts <= H200.sms * c["MIN_BLOCKS"]
         else:
             assert blocks * c["BM"] * c["BN"] >= 1037 * 1000
-        assert parts == c["SPLIT_K"]
-        assert bool(kernel.gpu_only) == (parts > 1)
+        assert "PARTS" in c or (adders, parts) == (1, c["SPLIT_K"])
+        assert bool(kernel.gpu_only) == ("PARTS" not in c and parts > 1)
+
+
+# ---- parts that add up at once --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rounds", [(1, 1), (2, 1), (1, 3), (2, 2)])
+def test_parts_of_a_tile_add_up_in_whatever_rounds_they_start(
+    chapter: ModuleType, compile_cache: Path, rounds: tuple[int, int]
+) -> None:
+    # The first shape has two by three tiles and four to five steps; rows of the others do not
+    # start at multiples of 16 bytes.
+    name = "64x64_slices2_parts"
+    kernel = chapter.fast(name, name, chapter.Text("", ""))
+    in_parts = replace(kernel, grid=lambda s, t: (kernel.grid(s, t)[0], *rounds))
+    row = emulate(
+        chapter, in_parts, compile_cache, chapter.dims(70, 68, 132), chapter.dims(65, 64, 67)
+    )
+    assert (row.status, row.reason, row.findings) == ("ok", "", ())
+
+
+@pytest.mark.parametrize("name", ["96x96_slices4_one_part_12x8", "128x96_one_part"])
+def test_tiles_of_96_columns_are_right_for_whole_and_unaligned_rows(
+    chapter: ModuleType, compile_cache: Path, name: str
+) -> None:
+    kernel = chapter.fast(name, name, chapter.Text("", ""))
+    row = emulate(
+        chapter, kernel, compile_cache,
+        chapter.dims(100, 40, 100), chapter.dims(1, 1, 1), chapter.dims(33, 70, 97),
+    )  # fmt: skip
+    assert (row.status, row.reason, row.findings) == ("ok", "", ())
+
+
+def test_parts_fill_the_card_in_whole_waves(chapter: ModuleType) -> None:
+    c = chapter.CONFIGURATIONS
+
+    def parts(name: str, m: int, n: int, k: int) -> tuple[int, int, int]:
+        kernel: Kernel = chapter.fast(name, name, chapter.Text("", ""))
+        return kernel.grid(chapter.dims(m, n, k), H200.target)
+
+    # Four tiles of 128x256, one block an SM: 33 parts each for 132 SMs.
+    assert parts("128x256_parts", 128, 11008, 1000) == (4, 33, 1)
+    # 8 x 11 tiles of 128x96, three blocks an SM: four parts each leave 44 of 396 places empty,
+    # nine fill 792 = 2 * 396, of which those of the last third wait for the others.
+    assert parts("128x96_parts", 1000, 11008, 1037) == (88, 3, 3)
+    # Seven steps are too few for two parts of four.
+    assert parts("128x96_parts", 1000, 112, 1037)[1:] == (1, 1)
+    # More tiles than places.
+    assert parts("128x256_parts", 4096, 4096, 4096) == (512, 1, 1)
+    # Never more waiting blocks than places, nor more parts than steps or rooms.
+    for name in (n for n in c if c[n].get("PARTS")):
+        rooms = int(chapter.fast(name, name, chapter.Text("", "")).macros["MAX_PARTS"])
+        for shape in chapter.TUNING.shapes:
+            tiles, adders, rounds = parts(name, shape["m"], shape["n"], shape["k"])
+            steps = shape["n"] / (c[name]["BK"] * c[name]["SLICES"])
+            if adders * rounds > 1:
+                assert tiles * adders <= H200.sms * c[name]["MIN_BLOCKS"]
+                assert adders * rounds <= steps
+                assert tiles * adders * rounds <= rooms
+
+
+def test_a_card_with_more_sms_than_rooms_gets_no_more_parts(chapter: ModuleType) -> None:
+    large = replace(H200.target, sms=1000)
+    kernel = chapter.fast("128x256_parts", "", chapter.Text("", ""))
+    tiles, adders, rounds = kernel.grid(chapter.dims(128, 11008, 1000), large)
+    assert tiles * adders * rounds <= int(kernel.macros["MAX_PARTS"])

@@ -5,11 +5,8 @@ A is m x n, B is n x k, C is m x k, row-major, as in chapter 01.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
-from math import log2
-from pathlib import Path
 from typing import Any
 
 from kernelbook.experiment import (
@@ -30,10 +27,15 @@ from kernelbook.experiment import (
     ceil_div,
 )
 
-ARGS = ("a", "b", "c", "m", "n", "k")
-TABLE_FILE = Path(__file__).resolve().with_name("tuning.json")
-TABLE: Mapping[str, Any] = json.loads(TABLE_FILE.read_text(encoding="utf-8"))
-CONFIGURATIONS: Mapping[str, Mapping[str, int]] = TABLE["configurations"]
+from .configurations import (
+    ARGS,
+    CONFIGURATIONS,
+    TABLE_FILE,
+    ablations,
+    configuration_of,
+    fast,
+    fast_for,
+)
 
 LADDER_SIZES = (1024, 2048, 4096)
 SQUARES = tuple(range(256, 8193, 256))
@@ -143,76 +145,46 @@ STEPS = (
 )
 
 
-# ---- the last kernel: a configuration by size -----------------------------------------------
+# ---- what the FMA units give -----------------------------------------------------------------
+
+CHAINS = 16  # of multiply-adds a thread, as in ffma_loop.cu
 
 
-def configuration_of(shape: Shape) -> str:
-    """The configuration that the table gives a shape, or else the most similar shape in it."""
-    choices: Mapping[str, str] = TABLE["choices"]
-    wanted = [shape[d] for d in "mnk"]
-
-    def distance(key: str) -> float:
-        return sum(abs(log2(int(a) / b)) for a, b in zip(key.split("x"), wanted, strict=True))
-
-    return choices[min(choices, key=distance)]
+def sum_of_chains(xp: Any, inputs: Arrays, shape: Shape) -> Arrays:
+    """Chain j starts at b + j and goes to b / (1 - a), which is left by a^steps of the distance."""
+    b = inputs["x"].astype(xp.float64)
+    a = 0.5 * b
+    left = a ** shape["steps"]
+    return {"y": left * sum(b + j for j in range(CHAINS)) + CHAINS * (1 - left) * b / (1 - a)}
 
 
-def shared_bytes(c: Mapping[str, int]) -> int:
-    """Dynamic shared memory of fast_gemm: its stages, or the epilogue where it needs more."""
-    depth = c["BK"] * c["SLICES"]
-    stages = c["STAGES"] * depth * (c["BM"] + 4 + c["BN"])
-    epilogue = c["BM"] * (c["BN"] + (4 if c["SPLIT_K"] > 1 else 1))
-    return 4 * max(stages, epilogue)
-
-
-LEAST_TILES = 4  # along the reduction: a range of the work is not worth its start below that
-
-
-def fast(configuration: str, name: str, title: Text, **changes: int) -> Kernel:
-    """fast_gemm in one configuration of the table, with macros changed for an ablation."""
-    c = {**CONFIGURATIONS[configuration], **changes}
-    threads = c["BM"] // c["WM"] * (c["BN"] // c["WN"]) * c["SLICES"] * 32
-
-    def grid(s: Shape, t: Target) -> Dim:
-        tiles = ceil_div(s["m"], c["BM"]) * ceil_div(s["k"], c["BN"])
-        if c["STREAM"]:  # as many ranges of the work as blocks fit on the card
-            work = tiles * ceil_div(s["n"], c["BK"] * c["SLICES"])
-            fit = t.sms * c["MIN_BLOCKS"] // c["SPLIT_K"]
-            return max(1, min(fit, work // LEAST_TILES)), 1, c["SPLIT_K"]
-        return tiles, 1, c["SPLIT_K"]
-
-    split = c["SPLIT_K"] > 1
-    return Kernel(
-        name=name,
-        source="fast_gemm.cu",
-        entry="fast_gemm",
-        args=ARGS,
-        grid=grid,
-        block=lambda s, t: (threads, 1, 1),
-        title=title,
-        macros=c,
-        dynamic_shared=lambda s: shared_bytes(c),
-        min_cc=(9, 0) if split else (8, 0),
-        gpu_only="adds up through distributed shared memory" if split else "",
-    )
-
-
-def fast_for(shape: Shape) -> Kernel:
-    chosen = configuration_of(shape)
-    return fast(chosen, "fast_gemm", Text(f"最终版（{chosen}）", f"final kernel ({chosen})"))
-
-
-def ablations(shape: Shape) -> tuple[Kernel, ...]:
-    """The last kernel with one thing taken back at a time."""
-    chosen = configuration_of(shape)
-    if CONFIGURATIONS[chosen]["SLICES"] > 1 or CONFIGURATIONS[chosen]["SPLIT_K"] > 1:
-        return ()
-    return (
-        fast(chosen, "fast_gemm_whole_tiles", Text("… 按整块分配", "… whole tiles"), STREAM=0),
-        fast(chosen, "fast_gemm_direct_stores", Text("… 直接写回", "… direct stores"), EPILOGUE=0),
-        fast(chosen, "fast_gemm_row_order", Text("… 按行乘加", "… in row order"), ORDER=0),
-        fast(chosen, "fast_gemm_no_bands", Text("… 不分带", "… no bands"), GROUP=1),
-    )
+FFMA_LOOP = Experiment(
+    name="ffma_loop",
+    title=Text("只有乘加的循环", "A loop of nothing but multiply-adds"),
+    shape={"n": 132 * 2048, "steps": 16384},  # all threads that an H200 holds at once
+    emulator_shape={"n": 512, "steps": 40},
+    ragged=({"n": 1, "steps": 1}, {"n": 300, "steps": 37}),
+    buffers=(
+        Buffer("x", "in", lambda s: (s["n"],)),
+        Buffer("y", "out", lambda s: (s["n"],)),
+    ),
+    reference=sum_of_chains,
+    flops=lambda s: 2 * CHAINS * s["n"] * s["steps"],
+    # A chain forgets its roundings by half a step; 16 sums of up to 32 in a row do not.
+    tolerance=Tolerance(relative=16 * 2.0**-24, absolute=16 * 2.0**-24),
+    variants=(
+        Kernel(
+            name="ffma_loop",
+            source="ffma_loop.cu",
+            entry="ffma_loop",
+            args=("x", "y", "n", "steps"),
+            grid=lambda s, t: (ceil_div(s["n"], 256), 1, 1),
+            block=lambda s, t: LINE,
+            title=Text("16 条独立的乘加链", "16 independent chains of multiply-adds"),
+        ),
+    ),
+    bound="compute",
+)
 
 
 # ---- experiments ----------------------------------------------------------------------------
@@ -258,51 +230,6 @@ def product(
         variants=(*kernels, cublas),
         bound="compute",
     )
-
-
-# ---- what the FMA units give -----------------------------------------------------------------
-
-CHAINS = 16  # of multiply-adds a thread, as in ffma_loop.cu
-
-
-def sum_of_chains(xp: Any, inputs: Arrays, shape: Shape) -> Arrays:
-    """Chain j starts at b + j and goes to b / (1 - a), which is left by a^steps of the distance."""
-    b = inputs["x"].astype(xp.float64)
-    a = 0.5 * b
-    left = a ** shape["steps"]
-    return {"y": left * sum(b + j for j in range(CHAINS)) + CHAINS * (1 - left) * b / (1 - a)}
-
-
-FFMA_LOOP = Experiment(
-    name="ffma_loop",
-    title=Text("只有乘加的循环", "A loop of nothing but multiply-adds"),
-    shape={"n": 132 * 2048, "steps": 16384},  # all threads that an H200 holds at once
-    emulator_shape={"n": 512, "steps": 40},
-    ragged=({"n": 1, "steps": 1}, {"n": 300, "steps": 37}),
-    buffers=(
-        Buffer("x", "in", lambda s: (s["n"],)),
-        Buffer("y", "out", lambda s: (s["n"],)),
-    ),
-    reference=sum_of_chains,
-    flops=lambda s: 2 * CHAINS * s["n"] * s["steps"],
-    # A chain forgets its roundings by half a step; 16 sums of up to 32 in a row do not.
-    tolerance=Tolerance(relative=16 * 2.0**-24, absolute=16 * 2.0**-24),
-    variants=(
-        Kernel(
-            name="ffma_loop",
-            source="ffma_loop.cu",
-            entry="ffma_loop",
-            args=("x", "y", "n", "steps"),
-            grid=lambda s, t: (ceil_div(s["n"], 256), 1, 1),
-            block=lambda s, t: LINE,
-            title=Text("16 条独立的乘加链", "16 independent chains of multiply-adds"),
-        ),
-    ),
-    bound="compute",
-)
-
-
-# ---- experiments ------------------------------------------------------------------------------
 
 
 def dims(m: int, n: int, k: int) -> Shape:
