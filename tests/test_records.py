@@ -200,3 +200,20 @@ def test_a_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="cannot be written"):
         save(tmp_path, RECORD)
     assert [p.name for p in tmp_path.iterdir()] == ["data"]
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ('{"experiment": ' + "[" * 40 + "]" * 40 + "}", True),
+        # The quote after a backslash does not end its string: what follows it is no text ...
+        ('{"experiment": "\\"", "dtype": ' + "[" * 40 + "]" * 40 + "}", True),
+        # ... and what it stands before is.
+        ('{"experiment": "\\"' + "[" * 40 + '"}', False),
+        ('{"experiment": "\\\\", "dtype": ' + "[" * 40 + "]" * 40 + "}", True),
+    ],
+)
+def test_brackets_count_as_nesting_only_outside_strings(text: str, refused: bool) -> None:
+    with pytest.raises(RecordError) as raised:
+        codec.from_text(Record, text, Path("a.json"))
+    assert ("nested more than" in str(raised.value)) is refused

@@ -11,6 +11,7 @@ import functools
 import json
 import math
 import os
+import re
 import secrets
 import tempfile
 import time
@@ -23,6 +24,8 @@ from typing import Any, TypeVar
 from .errors import RecordError
 
 T = TypeVar("T")
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.S)
+_PLAIN = (str, float, int, bool)
 MAX_BYTES = 8 * 2**20  # the largest record of a long run is well under 1 MiB
 MAX_DEPTH = 24
 PROBE_BYTES = 64 * 1024
@@ -151,19 +154,14 @@ def _render(value: Any, indent: int) -> str:
 
 
 def _depth(text: str) -> int:
+    """The deepest nesting of brackets; those in strings are none."""
     deepest = depth = 0
-    quoted = escaped = False
-    for char in text:
-        if quoted:
-            escaped = char == "\\" and not escaped
-            if char == '"' and not escaped:
-                quoted = False
-        elif char == '"':
-            quoted, escaped = True, False
-        elif char in "[{":
+    for match in _STRING_OR_BRACKET.finditer(text):
+        mark = text[match.start()]
+        if mark in "[{":
             depth += 1
             deepest = max(deepest, depth)
-        elif char in "]}":
+        elif mark in "]}":
             depth -= 1
     return deepest
 
@@ -196,6 +194,8 @@ def _finite(text: str) -> float:
 
 
 def _build(expected: Any, data: Any, path: Path, where: str) -> Any:
+    if type(data) is expected and expected in _PLAIN:
+        return _text(data, path, where) if expected is str else data
     origin = typing.get_origin(expected)
     if origin in (typing.Union, types.UnionType):
         options = typing.get_args(expected)
@@ -227,7 +227,7 @@ def _build(expected: Any, data: Any, path: Path, where: str) -> Any:
 
 def _text(text: str, path: Path, where: str) -> str:
     """The text, unless it is half of a character, which no file can hold."""
-    if any("\ud800" <= char <= "\udfff" for char in text):
+    if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
         raise _wrong(path, where, "text", text)
     return text
 
@@ -236,6 +236,8 @@ def _build_tuple(items: tuple[Any, ...], data: Any, path: Path, where: str) -> t
     if not isinstance(data, list):
         raise _wrong(path, where, "a list", data)
     if len(items) == 2 and items[1] is Ellipsis:
+        if items[0] is float and all(type(v) is float for v in data):
+            return tuple(data)  # the samples, which are most of what is read
         return tuple(_build(items[0], v, path, f"{where}[{i}]") for i, v in enumerate(data))
     if len(items) != len(data):
         raise _wrong(path, where, f"a list of {len(items)}", data)
