@@ -61,6 +61,18 @@ class Catalog:
         found = groupby(self.of_chapter(chapter), lambda e: e.sweep.name if e.sweep else e.name)
         return tuple(tuple(members) for _, members in found)
 
+    def members(self, sweep: str) -> tuple[Experiment, ...]:
+        """The experiments of a sweep, in the author's order; none where there is no such sweep."""
+        return self._by_sweep.get(sweep, ())
+
+    @cached_property
+    def _by_sweep(self) -> Mapping[str, tuple[Experiment, ...]]:
+        found: dict[str, list[Experiment]] = {}
+        for experiment in self.experiments:
+            if experiment.sweep is not None:
+                found.setdefault(experiment.sweep.name, []).append(experiment)
+        return {name: tuple(members) for name, members in found.items()}
+
     def stands_for(self, name: str) -> str:
         """The experiment that is compiled and counted in place of this one.
 

@@ -36,7 +36,7 @@ class Run:
 
 def members_of(book: Book, name: str) -> tuple[Experiment, ...]:
     """The experiments of a sweep; raises PageError where there is none of that name."""
-    found = tuple(e for e in book.catalog.experiments if e.sweep and e.sweep.name == name)
+    found = book.catalog.members(name)
     if not found:
         known = dict.fromkeys(e.sweep.name for e in book.catalog.experiments if e.sweep)
         hint = "known: " + ", ".join(known) if known else "there is none yet"

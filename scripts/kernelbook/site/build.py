@@ -21,6 +21,7 @@ from pathlib import Path
 
 from kernelbook.errors import PageError
 from kernelbook.site import context, fresh, notebooks
+from kernelbook.site.place import line_with
 
 CONFIGS = {"zh": "mkdocs.yml", "en": "mkdocs.en.yml"}
 EXTENSION = "kernelbook.site.extension"
@@ -208,14 +209,9 @@ def with_line(root: Path, language: str, said: str) -> str:
         wanted = match["uri"]
     else:
         return said
-    line = line_with(file, wanted) if file.is_file() else None
+    text = file.read_text(encoding="utf-8") if file.is_file() else ""
+    line = line_with(text.splitlines(), wanted)
     return f"{file.relative_to(root).as_posix()}:{line}: {said}" if line else said
-
-
-def line_with(file: Path, text: str) -> int | None:
-    """The first line of a file, from 1, that holds a text."""
-    lines = file.read_text(encoding="utf-8").splitlines()
-    return next((number for number, line in enumerate(lines, 1) if text in line), None)
 
 
 def _replace(new: Path, dest: Path) -> None:

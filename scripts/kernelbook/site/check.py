@@ -12,7 +12,8 @@ from kernelbook.devices import sheets
 from kernelbook.errors import KernelbookError
 from kernelbook.report.check import problems as record_problems
 from kernelbook.site import links, notebooks, outline, quotes, series, stubs
-from kernelbook.site.build import build, line_with
+from kernelbook.site.build import build
+from kernelbook.site.place import line_with
 
 _LEFT = re.compile(r"\{[=?]\s|\s[=?]\}|[\ue0f0\ue0f1]")
 # [words][name] and [^name], which Markdown leaves as they are where it knows no such name; a[i][j]
@@ -142,9 +143,10 @@ def _source(root: Path, path: str, link: str) -> str:
         if uri and file == docs / "index.md":
             break
         if file.is_file():
+            lines = file.read_text(encoding="utf-8").splitlines()
             name = link.rstrip("/").rsplit("/", 1)[-1]
             for wanted in (link, name, name.partition("#")[2]):
-                if wanted and (line := line_with(file, wanted)):
+                if wanted and (line := line_with(lines, wanted)):
                     return f"{_shown(root, file)}:{line}"
             return f"{_shown(root, file)}:1"
     return path

@@ -16,6 +16,7 @@ from typing import Any
 
 from pymdownx.slugs import slugify
 
+from kernelbook.site.place import line_with
 from kernelbook.site.stubs import LANGUAGES
 
 _COMMENT = re.compile(r"(?://|#)[^\n]*")
@@ -58,8 +59,7 @@ def failed_line(file: Path, traceback: str) -> int:
     if pointed_at is None or not (code := pointed_at["code"].strip()):
         return 1
     wanted = json.dumps(code, ensure_ascii=False)[1:-1]
-    lines = file.read_text(encoding="utf-8").splitlines()
-    return next((number for number, line in enumerate(lines, 1) if wanted in line), 1)
+    return line_with(file.read_text(encoding="utf-8").splitlines(), wanted) or 1
 
 
 def encrypt_kernels() -> None:

@@ -12,7 +12,7 @@ no page: the error then carries no place, and everything else works the same.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +93,12 @@ def line_of(md: markdown.Markdown, quoted: str) -> int | None:
     for start in range(len(lines) - len(wanted) + 1):
         if _begins_at(lines, start, wanted):
             return start + 1
-    return next((i + 1 for i, line in enumerate(lines) if wanted[0] in line), None)
+    return line_with(lines, wanted[0])
+
+
+def line_with(lines: Iterable[str], text: str) -> int | None:
+    """The first line, from 1, that holds a text; None where none does."""
+    return next((number for number, line in enumerate(lines, 1) if text in line), None)
 
 
 def _begins_at(lines: list[str], start: int, wanted: list[str]) -> bool:

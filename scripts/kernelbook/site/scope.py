@@ -58,8 +58,7 @@ class ProjectScope:
 
     def members(self, name: str) -> Sequence[str]:
         """The experiments of a sweep, none where there is no sweep of this name."""
-        experiments = self.project.book.catalog.experiments
-        return [e.name for e in experiments if e.sweep and e.sweep.name == name]
+        return [member.name for member in self.project.book.catalog.members(name)]
 
     def path(self, root: str, subscript: str | None, parts: Sequence[str]) -> Resolved:
         """The number ``root["subscript"].part.part…`` names; raises KernelbookError."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from kernelbook.errors import PageError
 from kernelbook.experiment import Text
+from kernelbook.site.place import line_with
 
 
 @dataclass(frozen=True)
@@ -134,8 +135,7 @@ def load(root: Path) -> Series:
 
 def _line_of(file: Path, name: str) -> int | None:
     """The first line that has a name in quotes."""
-    lines = file.read_text(encoding="utf-8").splitlines()
-    return next((n for n, line in enumerate(lines, 1) if f'"{name}"' in line), None)
+    return line_with(file.read_text(encoding="utf-8").splitlines(), f'"{name}"')
 
 
 def _dangling(series: Series) -> Iterable[tuple[str, str]]:
