@@ -70,7 +70,7 @@ def test_every_experiment_is_listed_with_its_best_row_and_a_link(tiny: Path) -> 
     html = convert(PAGE, tiny, language="en", uri="devices/nvidia-h200.md")
     row = next(row for row in cells(html) if row[0] == "Scaling")
     # copying takes 1 µs, scaling 2: the library has the highest bandwidth
-    assert row[1:3] == ["n=1024", "copy"]
+    assert row[1:3] == ["n = 1,024", "copy"]
     assert row[4:] == ["2026-11-29", "0123456789"]
     assert "/results/01_tiny/#scale-1k" in html
 

@@ -15,7 +15,7 @@ from . import sweeps
 from .book import Book
 from .markdown import anchor, code, escape, table
 from .model import EMPTY, GRADES, LOCAL, Table
-from .rows import anchor_of, place_of
+from .rows import anchor_of, place_of, sizes_text
 from .tables import compiled_table, counters_table, counts_table, results_table
 
 _WORDS = {
@@ -125,11 +125,10 @@ def _sweep(
 def _about(experiment: Experiment, language: str) -> Iterable[str]:
     shape, theory = experiment.shape, GRADES[Grade.THEORY].of(language)
     flops, read, written = model(experiment, experiment.variants[0], shape)
-    sizes = ", ".join(f"{k} = {v:,}" for k, v in shape.items())
     colon = _colon(language)
     yield (
-        f"- {_w('shape', language)}{colon}{code(experiment.name)}, {sizes}, {experiment.dtype}, "
-        f"{_w('seed', language)} {experiment.seed}"
+        f"- {_w('shape', language)}{colon}{code(experiment.name)}, {sizes_text(shape)}, "
+        f"{experiment.dtype}, {_w('seed', language)} {experiment.seed}"
     )
     parts = [f"{flops:,} FLOP"] if flops else []
     if read + written:

@@ -106,6 +106,11 @@ def shape_text(shape: Mapping[str, int]) -> str:
     return " ".join(f"{k}={v}" for k, v in shape.items())
 
 
+def sizes_text(shape: Mapping[str, int]) -> str:
+    """A shape for a reader: ``m = 1,024, n = 1,024, k = 1,024``."""
+    return ", ".join(f"{name} = {size:,}" for name, size in shape.items())
+
+
 def rows(
     stored: Iterable[Stored], catalog: Catalog, sheets: Sheets, digest: Digest = source_digest
 ) -> tuple[Row, ...]:

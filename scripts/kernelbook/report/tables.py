@@ -17,7 +17,7 @@ from .book import Book
 from .hardware import hardware
 from .lines import ABOUT_RUN, VARIANT, Entry, fill, limit_cell, run_notes
 from .model import Cell, Header, Line, Table, both
-from .rows import Row, anchor_of, shape_text
+from .rows import Row, anchor_of, shape_text, sizes_text
 
 RESULT_COLUMNS = {"memory": ("time", "bandwidth"), "compute": ("time", "throughput")}
 COMPILED_COLUMNS = (
@@ -270,7 +270,7 @@ def _sizes(shapes: Iterable[Shape]) -> str:
             size = f"{next(iter(shape.values())):,}"
             cubes.setdefault(" = ".join(shape) + " = ", []).append(size)
         else:
-            cubes[", ".join(f"{k} = {v:,}" for k, v in shape.items())] = []
+            cubes[sizes_text(shape)] = []
     return "; ".join(name + "; ".join(dict.fromkeys(sizes)) for name, sizes in cubes.items())
 
 

@@ -13,7 +13,7 @@ from kernelbook.quantities import Grade, format_number
 from kernelbook.records import Record
 from kernelbook.report.hardware import FORMULAS
 from kernelbook.report.model import ROLES
-from kernelbook.report.rows import Row, place_of, shape_text
+from kernelbook.report.rows import Row, place_of, sizes_text
 from kernelbook.site import cards, expressions, numbers
 from kernelbook.site.blocks import BookBlock
 from kernelbook.site.cards import Card, CardScope
@@ -168,7 +168,7 @@ class CardBlock(BookBlock):
     def _line(self, card: Card, name: str, records: Sequence[Record]) -> list[str]:
         language, record = self.page.language, records[-1]
         found = self._experiment(record.experiment)
-        title, shape = self._title(record.experiment), shape_text(record.shape)
+        title, shape = self._title(record.experiment), sizes_text(record.shape)
         if found and found.sweep:
             title = found.sweep.title.of(language)
             shape = _SIZES.of(language).format(len(records))
