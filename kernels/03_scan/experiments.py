@@ -10,14 +10,11 @@ from dataclasses import replace
 from math import inf, sqrt
 from typing import Any
 
-import numpy as np
-
 from kernelbook.experiment import (
     EXACT,
     Arrays,
     Buffer,
     Chart,
-    Cpu,
     Dim,
     Experiment,
     Kernel,
@@ -51,11 +48,6 @@ def int_reference(xp: Any, inputs: Arrays, shape: Shape) -> Arrays:
 
 def rows_reference(xp: Any, inputs: Arrays, shape: Shape) -> Arrays:
     return {"y": xp.cumsum(inputs["x"].astype(xp.float64), axis=1)}
-
-
-def scan_cpu(inputs: Arrays, outputs: Arrays, shape: Shape) -> None:
-    # One running sum in float32 was off by more than the tolerance after 12 million elements.
-    np.cumsum(inputs["x"], axis=-1, dtype=np.float64, out=outputs["y"])
 
 
 # Values in [-1, 1) add up to about sqrt(k / 3) after k of them, and every rounding of such a sum is
@@ -288,11 +280,6 @@ MIDDLE = scan(
         cub,
         cupy,
         COPY,
-        Cpu(
-            "numpy_cumsum",
-            scan_cpu,
-            Text("NumPy `cumsum`（单线程，fp64 累加）", "NumPy `cumsum`, 1 thread, in fp64"),
-        ),
     ),
 )
 LARGE = scan(
