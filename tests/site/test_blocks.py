@@ -198,3 +198,17 @@ def test_a_broken_series_file_is_named(tiny: Path, change: tuple[str, str], says
     with pytest.raises(PageError, match=r"series\.toml") as error:
         convert("/// navigation |\n///\n", tiny)
     assert says in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "marked", ["**1,234**", "`n`", "a &lt; b", '<a id="x"></a>y', "\\*", "a/b ⚠"]
+)
+def test_cells_of_results_are_converted_as_any_other(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, marked: str
+) -> None:
+    table = f"| a | b |\n|---|---|\n| {marked} | 2.5–3.5 µs |\n| 1e-05 × | 中文（L2 热）：3 |\n"
+    monkeypatch.setattr(
+        "kernelbook.site.results_page.results_markdown", lambda book, chapter, language: table
+    )
+    shown = convert("/// results-page | 01_tiny\n///\n", tiny, uri="results/01_tiny.md")
+    assert shown.replace("\u2060", "") == convert(table, tiny)

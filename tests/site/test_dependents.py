@@ -10,6 +10,7 @@ from kernelbook.site.dependents import dependents
 
 QUOTES, NUMBER, SWEEP, MEMBER = "quotes.md", "number.md", "sweep.md", "member.md"
 TABLE, GAINS, PROSE, COPY = "table.md", "gains.md", "prose.md", "copy.md"
+MACRO, CITED = "macro.md", "cited.md"
 SOURCE, RESULTS = "source/01_tiny/scale.md", "results/01_tiny.md"
 DEVICE, OTHER_DEVICE, OWN = (
     "devices/nvidia-h200.md",
@@ -23,6 +24,8 @@ PAGES = {
     MEMBER: "{= counted.size_2k.scale.x =}\n",
     TABLE: "    /// results | scale_1k\n    ///\n",
     COPY: "{= measured.scale_1k.device_copy.time =}\n",
+    MACRO: "{= macro.scale_1k.scale.FACTOR =}\n",
+    CITED: "{= cited.scale_1k.scale.time =}\n",
     GAINS: "/// gains |\n///\n",
     PROSE: "/// excerpt | 01_other/a.cu#sizes\n///\n"
     "`python scripts/run_all.py --only scale_1k`, scale_1k, sizes and counted.\n",
@@ -76,6 +79,7 @@ OF_KERNELS = {
     DEVICE,
     OTHER_DEVICE,
     OWN,
+    MACRO,
 }
 
 
@@ -89,10 +93,11 @@ OF_KERNELS = {
         # Counted once for all sizes, and shown beside the source.
         ("results/data/counted/size_1k.json", {SWEEP, MEMBER, RESULTS, SOURCE}),
         ("results/data/compiled/scale_1k.json", {TABLE, GAINS, RESULTS, SOURCE}),
+        ("results/data/cited/nvidia-h200/scale_1k.json", {CITED, TABLE, GAINS, RESULTS, DEVICE}),
         ("results/local/my-card/scale_1k.json", {*OF_ALONE, RESULTS, OWN}),
         # What is measured of a kernel is stale where the kernel is another one.
         ("kernels/01_tiny/scale.cu", OF_KERNELS),
-        ("kernels/01_tiny/common.cuh", {*OF_KERNELS, COPY}),
+        ("kernels/01_tiny/common.cuh", {*OF_KERNELS, COPY, CITED}),
         ("results/charts/scaling.zh.svg", set()),
     ],
 )

@@ -18,6 +18,9 @@ from kernelbook.site import context
 # Tables of expressions over records, and the blocks that show them.
 _TABLES = {"gains.toml": r"gains \|", "limits.toml": r"(own-)?devices? \|"}
 
+# What is said of a kernel that its source may change; what others report of it does not age.
+_OF_SOURCE = "(?:measured|counted|compiled|macro)"
+
 
 def dependents(root: Path, language: str, changed: Iterable[str]) -> Iterator[Path]:
     """Pages that show something of these files, given as paths from the repository."""
@@ -52,14 +55,16 @@ def _of_source(root: Path, path: Path, experiments: tuple[Experiment, ...]) -> I
     chapter, name = path.parts[0], path.relative_to(path.parts[0]).as_posix()
     users = [e for e in experiments if e.chapter == chapter]
     variants: set[str] = set()
+    grade = r"\w+"
     if path.suffix == ".cu":
         users = [e for e in users if name in _sources(e)]
         variants = {v for e in users for v in _sources(e)[name]}
+        grade = _OF_SOURCE
         yield re.escape(path.as_posix())
         yield from (rf"results-page \| {chapter}", rf"kernels \| {chapter}")
     else:
         yield re.escape(chapter)  # a header or the experiments: whatever shows the chapter
-    yield from _of_experiments(root, users, r"\w+", variants)
+    yield from _of_experiments(root, users, grade, variants)
     if users:
         yield r"device \||own-devices \|"
 

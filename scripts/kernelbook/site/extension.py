@@ -24,7 +24,7 @@ from kernelbook.site.context import find_root
 from kernelbook.site.numbers import TokenInline, TokenPostprocessor, TokenPreprocessor
 from kernelbook.site.page import LANGUAGES, PageState
 from kernelbook.site.place import PageBuildError, page_error
-from kernelbook.site.results_page import ResultsPagePreprocessor
+from kernelbook.site.results_page import PlainCellsTreeprocessor, ResultsPagePreprocessor
 from kernelbook.site.switch import SwitchPostprocessor
 from kernelbook.site.tokens import Token
 
@@ -32,6 +32,8 @@ from kernelbook.site.tokens import Token
 _PREPROCESS = 40
 # After code spans (190), before escapes (180) and everything that reads punctuation.
 _INLINE = 188
+# Before the inline pass (20).
+_PLAIN_CELLS = 21
 # After the inline pass (20) has marked code as atomic, before MkDocs looks at links (0).
 _LEFTOVER = 19
 # After raw HTML has been put back (30).
@@ -78,7 +80,9 @@ class SiteExtension(BlocksExtension):
         search = fresh.SearchPreprocessor(md, language, kept=not self.getConfig("search"))
         md.preprocessors.register(search, "kb-search", _PREPROCESS)
         md.preprocessors.register(TokenPreprocessor(page, tokens), "kb-tokens", _PREPROCESS)
-        md.preprocessors.register(ResultsPagePreprocessor(page), "kb-results", _PREPROCESS - 1)
+        results = ResultsPagePreprocessor(page)
+        md.preprocessors.register(results, "kb-results", _PREPROCESS - 1)
+        md.treeprocessors.register(PlainCellsTreeprocessor(results), "kb-plain", _PLAIN_CELLS)
         md.inlinePatterns.register(TokenInline(page, tokens), "kb-token", _INLINE)
         md.postprocessors.register(TokenPostprocessor(page, tokens), "kb-tokens", _POSTPROCESS)
         md.postprocessors.register(SwitchPostprocessor(page), "kb-switch", _POSTPROCESS - 1)

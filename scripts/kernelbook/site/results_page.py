@@ -9,8 +9,11 @@ are those of any page.
 from __future__ import annotations
 
 import re
+import xml.etree.ElementTree as ET
 
 from markdown.preprocessors import Preprocessor
+from markdown.treeprocessors import Treeprocessor
+from markdown.util import AtomicString
 
 from kernelbook.errors import KernelbookError, PageError
 from kernelbook.report import counters
@@ -21,6 +24,8 @@ _HEADER = re.compile(
     r"^/{3,}[ \t]*(?:results-page[ \t]*\|[ \t]*(?P<chapter>\S+)|counters-page[ \t]*\|)[ \t]*$"
 )
 _RANGE = re.compile(r"(?<=\d)–(?=\d)")
+# Letters, digits and marks that begin nothing in Markdown; nor "///", which would be a block.
+_PLAIN = re.compile(r"(?!.*///)(?:[^\W_]|[ .,:;%+×÷µ–—≤≥()/⚠\u2060-])*")
 _END = re.compile(r"^/{3,}[ \t]*$")
 
 
@@ -30,9 +35,11 @@ class ResultsPagePreprocessor(Preprocessor):
     def __init__(self, page: PageState) -> None:
         super().__init__(page.md)
         self.page = page
+        self.found = False  # whether this page is one
 
     def run(self, lines: list[str]) -> list[str]:
         shown: list[str] = []
+        self.found = False
         rest = list(lines)
         while rest:
             line = rest.pop(0)
@@ -40,6 +47,7 @@ class ResultsPagePreprocessor(Preprocessor):
             if match is None:
                 shown.append(line)
                 continue
+            self.found = True
             if rest and _END.match(rest[0]):
                 rest.pop(0)
             shown += self._results(match["chapter"], " ".join(line.split()))
@@ -64,6 +72,22 @@ class ResultsPagePreprocessor(Preprocessor):
         if not comparisons:
             raise PageError("nothing in results/data/counters/ to compare")
         return counters.page(comparisons, self.page.language).splitlines()
+
+
+class PlainCellsTreeprocessor(Treeprocessor):
+    """Has the inline patterns pass by cells of a results page in which none of them can match.
+
+    They are most of its twenty thousand, and each of some eighteen patterns looks at each of them.
+    """
+
+    def __init__(self, results: ResultsPagePreprocessor) -> None:
+        super().__init__(results.md)
+        self.results = results
+
+    def run(self, root: ET.Element) -> None:
+        for cell in root.iter("td") if self.results.found else ():
+            if cell.text and not len(cell) and _PLAIN.fullmatch(cell.text):
+                cell.text = AtomicString(cell.text)
 
 
 def _unbroken(line: str) -> str:
