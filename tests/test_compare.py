@@ -219,7 +219,7 @@ def test_at_the_noise_of_the_published_series_equal_is_not_slower_and_3_percent_
     assert not slow["same"], slow
     # Some kernels run at two speeds a percent or two apart. Samples drawn anew can leave out one
     # of them, and then the change is ambiguous; of steady kernels nearly every one is caught.
-    assert slow["slower"] >= 0.97 * len(pairs), slow
+    assert slow["slower"] >= 0.95 * len(pairs), slow
     steady_ones = [(a, c) for a, _, c in pairs if interval(a.samples_us).reach <= 0.01]
     caught = Counter(judge(a, c).verdict for a, c in steady_ones)
     assert caught["slower"] >= 0.99 * len(steady_ones) > 0.3 * len(pairs), caught

@@ -181,7 +181,7 @@ def _figure(drawing: str, kind: str, name: str, caption: str) -> str:
     shown = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
     return (
         f'<figure class="kb-diagram kb-diagram--{kind}" data-search-exclude>'
-        f'<div class="kb-diagram__scroll">{drawing}</div>{shown}</figure>'
+        f'<div class="kb-diagram__scroll" tabindex="0">{drawing}</div>{shown}</figure>'
     )
 
 
