@@ -258,6 +258,20 @@ def test_parts_fill_the_card_in_whole_waves(chapter: ModuleType) -> None:
                 assert tiles * adders * rounds <= rooms
 
 
+@pytest.mark.parametrize(
+    ("name", "blocks"),  # a block of 64.5 KiB: one in 100 KiB; of 48.5 KiB: two; of 128.5 KiB: none
+    [("128x128_parts", 1), ("128x96_parts", 2), ("64x64_slices2_parts", 2), ("128x256_parts", 0)],
+)
+def test_parts_that_wait_fit_on_a_card_with_less_shared_memory(
+    chapter: ModuleType, name: str, blocks: int
+) -> None:
+    card = sheets().device("nvidia-geforce-rtx-4090").target
+    kernel = chapter.fast(name, "", chapter.Text("", ""))
+    for shape in chapter.TUNING.shapes:
+        tiles, adders, rounds = kernel.grid(chapter.dims(*(shape[d] for d in "mnk")), card)
+        assert adders * rounds == 1 or tiles * adders <= card.sms * blocks
+
+
 def test_a_card_with_more_sms_than_rooms_gets_no_more_parts(chapter: ModuleType) -> None:
     large = replace(H200.target, sms=1000)
     kernel = chapter.fast("128x256_parts", "", chapter.Text("", ""))

@@ -117,22 +117,37 @@ def _in_parts(c: Mapping[str, int], name: str, title: Text) -> Kernel:
     )
 
 
+def blocks_per_sm(c: Mapping[str, int], t: Target) -> int:
+    """Blocks that surely fit on an SM at once; 0 where not even one does.
+
+    Registers allow ``MIN_BLOCKS``. Shared memory is what the smallest of the cards with so many
+    threads an SM has: 100 KiB of those with fewer than 2048 (compute capability 8.6, 8.9, 12.0),
+    else 164 KiB (8.0). A block takes 1 KiB more than it asks for.
+    """
+    shared_kib = 164 if t.max_threads_per_sm >= 2048 else 100
+    by_shared = shared_kib * 1024 // (shared_bytes(c) + 1024)
+    return min(c["MIN_BLOCKS"], by_shared, t.max_threads_per_sm // threads_of(c))
+
+
 def rounds_of(c: Mapping[str, int], s: Shape, t: Target) -> tuple[int, int]:
     """(parts of a tile that add up, rounds of as many parts) for the shortest estimated time.
 
-    The parts that add up, those of all tiles together, fit on the card at once.
+    The parts that add up, those of all tiles together, fit on the card at once: they wait for one
+    another. Where not even one block fits on an SM, a launch is refused, and no part waits.
     """
     tiles, steps = tiles_and_steps(c, s)
-    sms = min(t.sms, SMS)
-    resident = sms * c["MIN_BLOCKS"]
+    sms, blocks = min(t.sms, SMS), blocks_per_sm(c, t)
+    if blocks == 0:
+        return 1, 1
+    resident = sms * blocks
     fma_of_step = c["BM"] * c["BN"] * c["BK"] * c["SLICES"]
 
     def time_us(choice: tuple[int, int]) -> float:
         parts = choice[0] * choice[1]
         waves, rest = divmod(tiles * parts, resident)
         # A last wave of few blocks is short, but not in proportion: fewer warps hide less.
-        load = float(waves * c["MIN_BLOCKS"])
-        load += (ceil_div(rest, sms) + c["MIN_BLOCKS"]) / 2 if rest else 0.0
+        load = float(waves * blocks)
+        load += (ceil_div(rest, sms) + blocks) / 2 if rest else 0.0
         main = ceil_div(steps, parts) * fma_of_step * load / FMA_PER_US
         sums = tiles * parts * c["BM"] * c["BN"] * 4 * 2 / BYTES_PER_US
         join = JOIN_US + READ_US * parts + sums if parts > 1 else 0.0

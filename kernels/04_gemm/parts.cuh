@@ -57,11 +57,13 @@ static __device__ __forceinline__ int part_of_tile() {
 // [parts]
 // Every part leaves its sums in a room of its own. Blocks start in the order of z, y and x: those
 // of the last z, which all fit on the card at once, wait until all parts of their tile are there,
-// and add up a share of it each. No block that they wait for waits itself, or comes after them.
+// and add up a share of it each. A block counts before it waits, and none waits for one that comes
+// after the last z. CUDA does not promise that order, nor that no other program holds a part of the
+// card: what is promised is the number of blocks (see rounds_of in configurations.py).
 //
 // One counter a tile: it counts the parts that are there, then the waiting blocks that are done;
 // the last of those wraps it to zero for the next launch. Two launches at once would meet in the
-// same rooms.
+// same rooms, and one that is cut short leaves its counts to the next.
 static __device__ float4 rooms[MAX_PARTS][QUADS];
 static __device__ unsigned counted[MAX_PARTS];
 
