@@ -142,3 +142,32 @@ def test_bits_do_not_depend_on_how_many_blocks_share_the_tiles(
         outputs.append(y)
     assert np.abs(outputs[0] - np.cumsum(x, dtype=np.float64)).max() < 1e-4
     assert all((y.view(np.uint32) == outputs[0].view(np.uint32)).all() for y in outputs)
+
+
+@pytest.mark.parametrize(
+    ("name", "tile"),
+    [
+        ("lookback_scan", {"THREADS": 32, "VECTORS": 1}),
+        ("lookback_scan_fixed", {"THREADS": 32, "VECTORS": 1, "WINDOW": 1}),
+        ("pipelined_scan", {"CONSUMERS": 32, "VECTORS": 1, "WINDOW": 1}),
+        ("pipelined_scan_tickets", {"CONSUMERS": 32, "VECTORS": 1, "WINDOW": 1}),
+    ],
+)
+def test_words_of_earlier_launches_are_not_taken_for_new_ones(
+    scan: Experiment, name: str, tile: dict[str, int], tmp_path: Path
+) -> None:
+    """Nothing clears the states between launches, whose inputs and sizes differ."""
+    kernel = kernel_of(scan, name)
+    kernel = replace(kernel, macros={**kernel.macros, **tile})
+    module = ptx.parse(compile_kernel(scan, kernel, "sm_90", tmp_path).ptx)
+    pipelined = "CONSUMERS" in tile
+    state = device_state(module)
+    for scale, n in ((1, 128 * 70 + 5), (-3, 128 * 68), (7, 128 * 70)):
+        x = np.full(n, scale, np.float32)  # sums are whole numbers below 2^24: exact
+        y = np.full(n, np.nan, np.float32)
+        ptx.run(
+            module, kernel.entry, 7 if pipelined else -(-n // 128), 64 if pipelined else 32,
+            [x, y, np.int32(n)],
+            shared=5 * 128 * 4 if pipelined else 0, variables=state, observers=(),
+        )  # fmt: skip
+        assert (y == scale * np.arange(1, n + 1)).all()
