@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from kernelbook import catalog
-from kernelbook.experiment import Experiment, Kernel, Target
+from kernelbook.devices import sheets
+from kernelbook.experiment import Experiment, Kernel
 from kernelbook.staleness import kernel_key
 
-TARGET = Target(sms=132, max_threads_per_sm=2048, l2_bytes=1)
+TARGET = sheets().arch("sm_90").target(sms=132, l2_bytes=1)
 
 
 def key(experiment: Experiment, arch: str = "sm_90") -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from kernelbook import inputs, verify
+from kernelbook.devices import sheets
 from kernelbook.errors import ExperimentError
 from kernelbook.experiment import (
     Arrays,
@@ -16,14 +17,13 @@ from kernelbook.experiment import (
     Experiment,
     Kernel,
     Shape,
-    Target,
     Text,
     Tolerance,
 )
 from kernelbook.inputs import fill_random, make_inputs
 from kernelbook.verify import BAND_BYTES, Problem, guard, verify_kernel
 
-TARGET = Target(sms=132, max_threads_per_sm=2048, l2_bytes=60 << 20)
+TARGET = sheets().arch("sm_90").target(sms=132, l2_bytes=60 << 20)
 SHAPE = {"m": 5, "n": 7}
 
 KERNEL = Kernel(

@@ -120,12 +120,9 @@ def _in_parts(c: Mapping[str, int], name: str, title: Text) -> Kernel:
 def blocks_per_sm(c: Mapping[str, int], t: Target) -> int:
     """Blocks that surely fit on an SM at once; 0 where not even one does.
 
-    Registers allow ``MIN_BLOCKS``. Shared memory is what the smallest of the cards with so many
-    threads an SM has: 100 KiB of those with fewer than 2048 (compute capability 8.6, 8.9, 12.0),
-    else 164 KiB (8.0). A block takes 1 KiB more than it asks for.
+    Registers allow ``MIN_BLOCKS``; cards differ in what their shared memory and threads allow.
     """
-    shared_kib = 164 if t.max_threads_per_sm >= 2048 else 100
-    by_shared = shared_kib * 1024 // (shared_bytes(c) + 1024)
+    by_shared = t.shared_bytes_per_sm // (shared_bytes(c) + t.reserved_shared_bytes_per_block)
     return min(c["MIN_BLOCKS"], by_shared, t.max_threads_per_sm // threads_of(c))
 
 

@@ -40,6 +40,16 @@ class Arch:
         number = int(self.name.removeprefix("sm_"))
         return number // 10, number % 10
 
+    def target(self, sms: int, l2_bytes: int) -> Target:
+        """What launch shapes may depend on, of a card with so many such SMs."""
+        return Target(
+            sms,
+            self.max_threads_per_sm,
+            l2_bytes,
+            self.shared_bytes_per_sm,
+            self.reserved_shared_bytes_per_block,
+        )
+
 
 @dataclass(frozen=True)
 class Device:
@@ -89,7 +99,7 @@ class Device:
 
     @property
     def target(self) -> Target:
-        return Target(self.sms, self.arch.max_threads_per_sm, self.l2_bytes)
+        return self.arch.target(self.sms, self.l2_bytes)
 
     def figure(self, name: str) -> Quantity:
         """A figure of the sheet as a theory quantity; raises DeviceError for an unknown name."""

@@ -42,6 +42,8 @@ class Target:
     sms: int
     max_threads_per_sm: int
     l2_bytes: int
+    shared_bytes_per_sm: int
+    reserved_shared_bytes_per_block: int  # what a block takes beside what it asks for
 
 
 @dataclass(frozen=True)

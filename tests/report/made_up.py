@@ -79,7 +79,7 @@ def measured(
     """A measured record with these cold medians in µs (warm: 10 % faster)."""
     e = catalog.experiment(experiment)
     limits = sheets.arch(f"sm_{device.cc[0]}{device.cc[1]}")
-    target = Target(device.sms, limits.max_threads_per_sm, device.l2_bytes)
+    target = limits.target(device.sms, device.l2_bytes)
     results = []
     for name, median in times.items():
         variant = e.variant(name)

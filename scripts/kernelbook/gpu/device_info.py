@@ -100,7 +100,7 @@ def pci_bus_id(device_index: int = 0) -> str:
 def target_of(info: DeviceInfo) -> Target:
     """What launch shapes on this card may depend on."""
     arch = sheets().arch(f"sm_{info.cc[0]}{info.cc[1]}")
-    return Target(info.sms, arch.max_threads_per_sm, info.l2_bytes)
+    return arch.target(info.sms, info.l2_bytes)
 
 
 def peaks_of(info: DeviceInfo) -> Peaks:

@@ -173,7 +173,7 @@ def target_of(record: Record, sheets: Sheets) -> Target:
     if record.device is None:
         return sheets.device(sheets.reference).target
     arch = sheets.arch(f"sm_{record.device.cc[0]}{record.device.cc[1]}")
-    return Target(record.device.sms, arch.max_threads_per_sm, record.device.l2_bytes)
+    return arch.target(record.device.sms, record.device.l2_bytes)
 
 
 def _rows_of(item: Stored, catalog: Catalog, sheets: Sheets, digest: Digest) -> Iterator[Row]:
