@@ -11,7 +11,7 @@ from kernelbook.pictures.bank_map import BankMap
 from kernelbook.pictures.words import words as phrase
 from kernelbook.quantities import Grade, Quantity, Source, format_number
 from kernelbook.records import Record, Result, SharedRequest
-from kernelbook.report.rows import anchor_of, is_stale, shape_text
+from kernelbook.report.rows import anchor_of, shape_text
 from kernelbook.site import excerpt, numbers
 from kernelbook.site.blocks import BookBlock, text, words
 from kernelbook.sources import layout
@@ -82,7 +82,7 @@ class BankMapBlock(BookBlock):
     ) -> bool:
         """Whether the tree has changed since; in a strict build an error."""
         book = self.page.project.book
-        stale = is_stale(record, result, book.catalog, book.sheets)
+        stale = book.numbers.is_stale(record, result)
         stale = stale or result.layout not in ("", layout(experiment.folder / kernel.source))
         if stale and self.page.strict:
             raise PageError(

@@ -117,21 +117,42 @@ def _joined(one: Text, other: Text) -> Text:
     return Text(f"{one.zh}：{other.zh}", f"{one.en}: {other.en}")
 
 
-def shown_cards(project: Project, gains: tuple[Gain, ...]) -> Iterator[Card]:
+@dataclass(frozen=True)
+class Column:
+    """A card of the table. ``having``: evidence, EXPERIMENT.VARIANT and metric of its numbers."""
+
+    card: Card
+    scope: CardScope
+    having: frozenset[tuple[str, str, str]]
+
+    def evidence(self, gain: Gain) -> str:
+        """ "measured" or "cited" where the card has both rows of a gain, else ""."""
+        for evidence in ("measured", "cited"):
+            if {(evidence, name, gain.metric) for name in (gain.fast, gain.slow)} <= self.having:
+                return evidence
+        return ""
+
+
+def columns(
+    project: Project, gains: tuple[Gain, ...], language: str, *, strict: bool
+) -> Iterator[Column]:
     """Cards with records for any of the gains, the reference first."""
     for card in (*cards.published(project), *cards.own(project)):
-        if any(_evidence(card, gain) for gain in gains):
-            yield card
+        having = frozenset(
+            (row.evidence, f"{row.experiment}.{row.variant}", row.metric) for row in card.rows
+        )
+        column = Column(card, CardScope.of(project, card, language, strict), having)
+        if any(column.evidence(gain) for gain in gains):
+            yield column
 
 
-def read(project: Project, card: Card, gain: Gain, language: str, *, strict: bool) -> Reading:
+def read(column: Column, gain: Gain) -> Reading:
     """The gain on a card, with its bound.
 
     A bound that the card lacks records for is left out, but on the reference device it is a
     KernelbookError.
     """
-    scope = CardScope.of(project, card, language, strict)
-    evidence = _evidence(card, gain)
+    card, scope, evidence = column.card, column.scope, column.evidence(gain)
     if not evidence:
         return Reading(None, bound_alone(gain, scope), "", gain.bound)
     expression = gain.expression(evidence)
@@ -140,7 +161,7 @@ def read(project: Project, card: Card, gain: Gain, language: str, *, strict: boo
     try:
         most = expressions.number(bound, scope)
     except KernelbookError:
-        if card.slug == project.reference and not card.local:
+        if card.slug == scope.project.reference and not card.local:
             raise
     return Reading(expressions.number(expression, scope), most, expression, bound)
 
@@ -150,16 +171,3 @@ def bound_alone(gain: Gain, scope: ProjectScope) -> expressions.Resolved | None:
     if _MEASURED.search(gain.bound):
         return None
     return expressions.number(gain.bound, scope)
-
-
-def _evidence(card: Card, gain: Gain) -> str:
-    """ "measured" or "cited" where the card has both rows of it, else ""."""
-    for evidence in ("measured", "cited"):
-        having = {
-            f"{row.experiment}.{row.variant}"
-            for row in card.rows
-            if row.evidence == evidence and row.metric == gain.metric
-        }
-        if {gain.fast, gain.slow} <= having:
-            return evidence
-    return ""

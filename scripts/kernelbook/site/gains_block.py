@@ -9,7 +9,7 @@ from kernelbook.quantities import Grade
 from kernelbook.site import expressions, gains, numbers
 from kernelbook.site.blocks import BookBlock
 from kernelbook.site.cards import Card
-from kernelbook.site.gains import Gain, Reading
+from kernelbook.site.gains import Column, Gain, Reading
 from kernelbook.site.scope import ProjectScope
 from kernelbook.site.switch import device_key
 
@@ -32,7 +32,7 @@ class GainsBlock(BookBlock):
         found = gains.load(project.root)
         for gain in found:
             gains.check(project.book, gain, project.root)
-        shown = tuple(gains.shown_cards(project, found))
+        shown = tuple(gains.columns(project, found, language, strict=self.page.strict))
         heads = "".join(
             f'<th scope="col">{escape(text.of(language))}</th>' for text in (_TITLE, _WHEN)
         )
@@ -40,7 +40,7 @@ class GainsBlock(BookBlock):
             "".join(
                 f'<th scope="col" class="kb-num"{key}>{escape(name)}'
                 f"<small>{escape(_GAIN.of(language))}</small></th>"
-                for name, key in ((card.name, _key(card)) for card in shown)
+                for name, key in ((column.card.name, _key(column.card)) for column in shown)
             )
             or f'<th scope="col" class="kb-num">{escape(_GAIN.of(language))}</th>'
         )
@@ -53,20 +53,20 @@ class GainsBlock(BookBlock):
             "</div></div>"
         )
 
-    def _row(self, gain: Gain, shown: tuple[Card, ...]) -> str:
-        project, language, strict = self.page.project, self.page.language, self.page.strict
+    def _row(self, gain: Gain, shown: tuple[Column, ...]) -> str:
+        project, language = self.page.project, self.page.language
         slow, fast = gains.compared(project.book, gain)
         pair = f"{escape(slow.of(language))} → {escape(fast.of(language))}"
         cells = "".join(
             self._cell(
-                gains.read(project, card, gain, language, strict=strict),
+                gains.read(column, gain),
                 gain,
-                f'{_key(card)} data-name="{escape(card.name, quote=True)}"',
+                f'{_key(column.card)} data-name="{escape(column.card.name, quote=True)}"',
             )
-            for card in shown
+            for column in shown
         )
         if not shown:
-            bound = gains.bound_alone(gain, ProjectScope(project, language, strict))
+            bound = gains.bound_alone(gain, ProjectScope(project, language, self.page.strict))
             cells = self._cell(Reading(None, bound, "", gain.bound), gain, "")
         return (
             f'<tr><th scope="row">{escape(gain.title.of(language))}<small>{pair}</small></th>'

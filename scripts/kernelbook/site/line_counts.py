@@ -12,7 +12,7 @@ from kernelbook.metrics import metric
 from kernelbook.quantities import Grade
 from kernelbook.records import Result
 from kernelbook.report.book import Book
-from kernelbook.report.rows import anchor_of, is_stale, shape_text
+from kernelbook.report.rows import anchor_of, shape_text
 from kernelbook.site.page import PageState
 from kernelbook.site.tables_html import badge
 from kernelbook.sources import layout
@@ -83,7 +83,7 @@ def counts_of(book: Book, path: str) -> tuple[LineCounts, ...]:
                     result.variant,
                     book.variant_title(record.experiment, result.variant),
                     shape_text(record.shape),
-                    moved or is_stale(record, result, book.catalog, book.sheets),
+                    moved or book.numbers.is_stale(record, result),
                     moved,
                     dict(sorted(lines.items())),
                 )
