@@ -56,30 +56,35 @@ LEAST_TILES = 4  # along the reduction: a range of the work is not worth its sta
 def fast(configuration: str, name: str, title: Text, **changes: int) -> Kernel:
     """The last kernel in one configuration of the table, with macros changed for an ablation."""
     c = {**CONFIGURATIONS[configuration], **changes}
-    if "PARTS" in c:
-        return _in_parts(c, name, title)
+    in_parts = "PARTS" in c
+    source = "parts_gemm" if in_parts else "fast_gemm"
+    clusters = not in_parts and c["SPLIT_K"] > 1
 
     def grid(s: Shape, t: Target) -> Dim:
-        tiles, steps = tiles_and_steps(c, s)
-        if c["STREAM"]:  # as many ranges of the work as blocks fit on the card
-            fit = t.sms * c["MIN_BLOCKS"] // c["SPLIT_K"]
-            return max(1, min(fit, tiles * steps // LEAST_TILES)), 1, c["SPLIT_K"]
-        return tiles, 1, c["SPLIT_K"]
+        return _parts(c, s, t) if in_parts else _ranges(c, s, t)
 
-    split = c["SPLIT_K"] > 1
     return Kernel(
         name=name,
-        source="fast_gemm.cu",
-        entry="fast_gemm",
+        source=f"{source}.cu",
+        entry=source,
         args=ARGS,
         grid=grid,
         block=lambda s, t: (threads_of(c), 1, 1),
         title=title,
-        macros=c,
+        macros={**c, **_rooms(c)} if in_parts else c,
         dynamic_shared=lambda s: shared_bytes(c),
-        min_cc=(9, 0) if split else (8, 0),
-        gpu_only="adds up through distributed shared memory" if split else "",
+        min_cc=(9, 0) if clusters else (8, 0),
+        gpu_only="adds up through distributed shared memory" if clusters else "",
     )
+
+
+def _ranges(c: Mapping[str, int], s: Shape, t: Target) -> Dim:
+    """The grid of `fast_gemm`."""
+    tiles, steps = tiles_and_steps(c, s)
+    if c["STREAM"]:  # as many ranges of the work as blocks fit on the card
+        fit = t.sms * c["MIN_BLOCKS"] // c["SPLIT_K"]
+        return max(1, min(fit, tiles * steps // LEAST_TILES)), 1, c["SPLIT_K"]
+    return tiles, 1, c["SPLIT_K"]
 
 
 # ---- parts that add up at once ----------------------------------------------------------------
@@ -96,25 +101,14 @@ READ_US = 0.09  # for each part whose sums are read
 BYTES_PER_US = 3e6  # of sums on their way through the L2
 
 
-def _in_parts(c: Mapping[str, int], name: str, title: Text) -> Kernel:
-    rooms = {"MAX_PARTS": ROOMS_PER_SM * SMS * c["MIN_BLOCKS"]} if c["PARTS"] else {}
+def _parts(c: Mapping[str, int], s: Shape, t: Target) -> Dim:
+    """The grid of `parts_gemm`."""
+    adders, rounds = rounds_of(c, s, t) if c["PARTS"] else (1, 1)
+    return tiles_and_steps(c, s)[0], adders, rounds
 
-    def grid(s: Shape, t: Target) -> Dim:
-        adders, rounds = rounds_of(c, s, t) if c["PARTS"] else (1, 1)
-        return tiles_and_steps(c, s)[0], adders, rounds
 
-    return Kernel(
-        name=name,
-        source="parts_gemm.cu",
-        entry="parts_gemm",
-        args=ARGS,
-        grid=grid,
-        block=lambda s, t: (threads_of(c), 1, 1),
-        title=title,
-        macros={**c, **rooms},
-        dynamic_shared=lambda s: shared_bytes(c),
-        min_cc=(8, 0),
-    )
+def _rooms(c: Mapping[str, int]) -> Mapping[str, int]:
+    return {"MAX_PARTS": ROOMS_PER_SM * SMS * c["MIN_BLOCKS"]} if c["PARTS"] else {}
 
 
 def blocks_per_sm(c: Mapping[str, int], t: Target) -> int:
