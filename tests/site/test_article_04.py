@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import site_project
+from articles import pages, typed_results
 from site_project import ROOT, convert
 
 from kernelbook import catalog
@@ -14,31 +15,19 @@ from kernelbook.constants import constants
 from kernelbook.devices import sheets
 from kernelbook.experiment import Kernel
 from kernelbook.pictures.tiles import Tiling
-from kernelbook.site.tokens import extract, stretches
 
-PAGES = [ROOT / "docs" / language / "04-register-tiling.md" for language in ("zh", "en")]
+PAGES = pages("04-register-tiling")
 PICTURE = re.compile(r"^/// tile-picture \| (\w+) (\w+)$", re.M)
 # What the original article says, in the sentences that hold it against what we found.
 QUOTED = {
     "6.56 TFLOPS", "0.25 FLOP/B", "81.9 FLOP/B", "1.21 倍", "10%", "15%", "20%", "100%",
     "10 %", "15 %", "20 %", "100 %",
 }  # fmt: skip
-RESULT = re.compile(
-    r"(?<![\w.])\d+(?:[.,]\d+)*\s?(?:[TG]FLOPS|FLOP/B|[µmn]s\b|[GT]B/s|[KMG]iB|%|‰|×(?!\d)|倍)"
-)
 
 
-def prose(page: Path) -> str:
-    """What an author typed: no numbers and claims of records, no code, no formulas."""
-    text = extract(page.read_text(encoding="utf-8"))[0]
-    text = "".join(piece for _, piece, is_code in stretches(text) if not is_code)
-    return re.sub(r"`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]*\$", "", text, flags=re.S)
-
-
-@pytest.mark.parametrize("page", PAGES, ids=("zh", "en"))
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 def test_every_result_comes_from_records_or_is_quoted_from_the_original(page: Path) -> None:
-    typed = {match.group() for match in RESULT.finditer(prose(page))}
-    assert typed <= QUOTED
+    assert typed_results(page) <= QUOTED
 
 
 def test_a_typed_result_would_be_found(tmp_path: Path) -> None:
@@ -46,10 +35,10 @@ def test_a_typed_result_would_be_found(tmp_path: Path) -> None:
     page.write_text(
         "快了 26.3%，到 44.7 TFLOPS；`12 µs` 与 $3\\ \\text{ms}$ 不算，{= 1 | .0f % =} 也不算。\n"
     )
-    assert {m.group() for m in RESULT.finditer(prose(page))} == {"26.3%", "44.7 TFLOPS"}
+    assert typed_results(page) == {"26.3%", "44.7 TFLOPS"}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=("zh", "en"))
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 def test_every_picture_of_tiles_is_of_a_kernel_that_launches_such_blocks(page: Path) -> None:
     pictures = PICTURE.findall(page.read_text(encoding="utf-8"))
     assert len(pictures) >= 3

@@ -8,21 +8,15 @@ from math import gcd
 from pathlib import Path
 
 import pytest
-from site_project import ROOT
-from test_article_04 import RESULT, prose
+from articles import pages, tokens, typed_results
 
 from kernelbook.pictures.bank_map import BankMap
-from kernelbook.site.tokens import extract
 
-PAGES = {name: ROOT / "docs" / name / "10-memory-optimization.md" for name in ("zh", "en")}
+PAGES = pages("10-memory-optimization")
 # What the original or a misconception says, the unit of a rate, and a shape of blocks.
 QUOTED = {
     "60 %", "90 %", "130 %", "1 GB/s", "32 ×", "32 倍", "10 倍", "4 倍", "2 倍", "1.5 倍",
 }  # fmt: skip
-
-
-def tokens(page: Path) -> list[tuple[str, str]]:
-    return [(t.kind, t.body.strip()) for t in extract(page.read_text("utf-8"))[1]]
 
 
 def column(row_words: int) -> BankMap:
@@ -32,7 +26,7 @@ def column(row_words: int) -> BankMap:
 
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 def test_every_result_comes_from_records_or_is_quoted(page: Path) -> None:
-    assert {match.group() for match in RESULT.finditer(prose(page))} <= QUOTED
+    assert typed_results(page) <= QUOTED
 
 
 def test_both_languages_show_the_same_numbers_and_claims() -> None:

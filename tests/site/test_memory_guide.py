@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from pathlib import Path
 
 import pytest
+from articles import pages, tokens, typed_results
 from site_project import ROOT
-from test_article_04 import RESULT, prose
 
 from kernelbook import records
 from kernelbook.pictures.bank_map import BankMap
-from kernelbook.site.tokens import extract
 
-PAGES = {name: ROOT / "docs" / name / "memory-guide.md" for name in ("zh", "en")}
+PAGES = pages("memory-guide")
 # What the original says, in the rows that hold it against what we found; and definitions.
 QUOTED = {"60%", "90%", "100%", "60 %", "90 %", "100 %", "10×", "5×", "1.5×"}
 
 
-def tokens(page: Path) -> Counter[tuple[str, str]]:
-    """Numbers and claims, with how often each stands there."""
-    return Counter((t.kind, t.body.strip()) for t in extract(page.read_text("utf-8"))[1])
-
-
 @pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
 def test_every_result_comes_from_records_or_is_quoted_from_the_original(page: Path) -> None:
-    assert {match.group() for match in RESULT.finditer(prose(page))} <= QUOTED
+    assert typed_results(page) <= QUOTED
 
 
 def test_both_languages_show_the_same_numbers_and_hold_the_same_claims() -> None:
